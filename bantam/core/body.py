@@ -1,0 +1,120 @@
+"""The body of an answer with status 200: bytes -> events, whatever the server chose to send.
+
+A stream of events, one JSON object (also where a stream was asked for), a web page, nothing at all: the
+handler feeds the bytes and decides nothing.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from bantam.core import failures, rope, sse
+from bantam.core.assemble import coalesced
+from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
+
+NESTING_MAX = 100  # levels of a chunk; deeper ones are no answer but an attack on the reader
+HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
+DONE = "[DONE]"
+_decode = json.JSONDecoder(parse_constant=lambda _: None).decode  # NaN is no JSON and must not travel on
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """How far the body of request `id` was read."""
+
+    id: Id
+    kind: Literal["", "json", "events"] = ""
+    tail: tuple[bytes, ...] = ()
+    head: bytes = b""
+    told: bool = False
+
+
+def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
+    """The events of one network read. When the last one is final, the body is over: read no further."""
+    if not body.kind:
+        head = (body.head + data).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not head:
+            return body, []
+        body = replace(body, kind="json" if head[:1] in b"{[" else "events")
+        data, body = body.head + data, replace(body, head=head[:HEAD_BYTES])
+    if body.kind == "json":
+        return replace(body, tail=rope.add(body.tail, data)), []
+    tail, payloads = sse.feed(body.tail, data)
+    return _told(replace(body, tail=tail), _events(body.id, payloads))
+
+
+def finish(body: Body) -> list[Answer]:
+    """The events of a body that ended in good order; the last one is final."""
+    if body.kind == "json":
+        text = b"".join(body.tail).decode(errors="replace").strip()
+        read = _read(text)
+        if isinstance(read, Failure):
+            return [ModelFailed(body.id, read)]
+        if not isinstance(read.get("choices"), list):
+            return [ModelFailed(body.id, failures.no_answer(text))]
+        return [ModelChunks(body.id, (read,)), ModelEnded(body.id, marked=True)]
+    body, events = _told(body, _events(body.id, sse.finish(body.tail)))
+    if events and isinstance(events[-1], (ModelEnded, ModelFailed)):
+        return events
+    if not body.told:
+        return [ModelFailed(body.id, failures.no_answer(body.head.decode(errors="replace")))]
+    return [*events, ModelEnded(body.id)]
+
+
+def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
+    return (replace(body, told=True) if events else body), events
+
+
+def _events(id: Id, payloads: list[str]) -> list[Answer]:
+    chunks: list[Mapping[str, Any]] = []
+    final: Answer | None = None
+    for payload in payloads:
+        if payload == DONE:
+            final = ModelEnded(id, marked=True)
+            break
+        read = _read(payload)
+        if isinstance(read, Failure):
+            final = ModelFailed(id, read)
+            break
+        chunks.append(read)
+    events: list[Answer] = [ModelChunks(id, coalesced(chunks))] if chunks else []
+    return [*events, final] if final else events
+
+
+def _read(payload: str) -> Mapping[str, Any] | Failure:
+    """One JSON object of the stream, or what is wrong with it."""
+    try:
+        value = _decode(payload)
+    except (ValueError, RecursionError):
+        return Failure(Fault.ANSWER, f"the answer is not valid JSON: {failures.short(payload)}")
+    if isinstance(value, list) and len(value) == 1:  # Gemini wraps its errors
+        value = value[0]
+    if not isinstance(value, dict):
+        return failures.no_answer(payload)
+    if payload.count("[") + payload.count("{") > NESTING_MAX and _depth(value) > NESTING_MAX:
+        return Failure(Fault.ANSWER, f"the answer is nested more than {NESTING_MAX} levels deep")
+    if value.get("error") or value.get("object") == "error" or _says_error(value):
+        return failures.in_body(payload, value)
+    return value
+
+
+def _says_error(chunk: Mapping[str, Any]) -> bool:
+    choices = chunk.get("choices")
+    return isinstance(choices, list) and any(
+        isinstance(choice, dict) and choice.get("finish_reason") == "error" for choice in choices
+    )
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects, counted without recursion."""
+    level, deep = [value], 0
+    while level:
+        deep += 1
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return deep

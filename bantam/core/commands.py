@@ -1,0 +1,107 @@
+"""Slash commands: a line -> what it asks for. Shared by the editor and piped lines."""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Cfg:
+    """Show all, show one (`key`), or change one (`key` and `value`)."""
+
+    key: str = ""
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A command that is not one, or that lacks something; `why` is one line."""
+
+    why: str
+
+
+Command = Save | List | Load | Compact | Cfg | Clear | Help | Quit | Wrong
+
+USAGE = {
+    "/save": "save the conversation as a new session, with a summary by the model",
+    "/list": "list saved sessions, newest first",
+    "/load ID": "go on from a saved session: its id, a unique beginning of it, or autosave",
+    "/compact": "replace the conversation by a summary of it",
+    "/cfg [KEY [VALUE]]": "show all settings, show one, or change one here and in model.cfg",
+    "/clear": "forget the conversation; only the system prompt stays",
+    "/help": "this list",
+    "/quit": "leave (also /exit, or Ctrl+D on an empty line)",
+}
+NAMES = (*(usage.split()[0] for usage in USAGE), "/exit")
+_SIMPLE: dict[str, Command] = {
+    "/save": Save(),
+    "/list": List(),
+    "/compact": Compact(),
+    "/clear": Clear(),
+    "/help": Help(),
+    "/quit": Quit(),
+    "/exit": Quit(),
+}
+
+
+def parse(line: str) -> Command | None:
+    """The command of a line, or None for text. A command's first word is `/` and letters."""
+    words = line.split(None, 1)
+    if not words or not re.fullmatch(r"/[A-Za-z]+", words[0]):
+        return None
+    name, rest = words[0].lower(), words[1].strip() if len(words) > 1 else ""
+    if name in _SIMPLE:
+        return Wrong(f"{name} takes nothing behind it") if rest else _SIMPLE[name]
+    if name == "/load":
+        return Load(rest) if rest else Wrong("/load needs the id of a session; /list shows them")
+    if name == "/cfg":
+        key, value = [*rest.split(None, 1), "", ""][:2] if "=" not in rest.split(" ")[0] else rest.split("=", 1)
+        return Cfg(key.strip(), value.strip() if rest != key else None)
+    near = difflib.get_close_matches(name, NAMES, 1, 0.5)
+    hint = f"did you mean {near[0]}?" if near else "/help lists the commands"
+    return Wrong(f"unknown command {name}; {hint}")
+
+
+def is_private(line: str) -> bool:
+    """Whether a typed line holds the key and must not be kept in the history or the log."""
+    return bool(re.match(r"\s*/cfg\s+api_key\b", line, re.I))
+
+
+def help_text() -> str:
+    width = max(map(len, USAGE))
+    return "\n".join(f"{usage:<{width}}  {what}" for usage, what in USAGE.items())

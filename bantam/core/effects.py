@@ -1,0 +1,244 @@
+"""Effects: everything Bantam does, in the imperative. Frozen plain data, one closed union."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bantam.core.events import Id
+from bantam.core.messages import Message, Messages
+
+# --- requests: each is answered by events with its id
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Answered by any number of `ModelChunks`, then one `ModelEnded` or `ModelFailed`.
+
+    `parameters` are all members of the body but `messages` and `tools`. Nothing may come for `timeout_s`.
+    """
+
+    id: Id
+    messages: Messages
+    tools: tuple[Message, ...]
+    parameters: Mapping[str, Any]
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunShell:
+    """Answered by any number of `ToolProgress`, then one `CommandEnded`."""
+
+    id: Id
+    command: str
+    shell: str
+    timeout_s: float
+    output_bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Answered by `TimerFired`. `seconds` may be scaled in tests, but never below `floor_s` (`Retry-After`)."""
+
+    id: Id
+    seconds: float
+    floor_s: float = 0.0
+
+
+# --- the others: not answered
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop an outstanding request; whatever still comes of it is ignored."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Keep the conversation. Always a valid list."""
+
+    messages: Messages
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start a subagent; answered by `ToolFinished`. Never leaves the core."""
+
+    id: Id
+    prompt: str
+
+
+class Reason(StrEnum):
+    """Why a turn ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TRANSIENT = "transient"  # failed, but trying later makes sense
+    ITERATIONS = "iterations"  # `max_al_iterations` reached
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """An agent's turn is over. `why` is one line when it did not end well. Never leaves the core."""
+
+    reason: Reason
+    text: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one model call used, as the server counted it. Never leaves the core."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withhold:
+    """A server refused this request parameter: leave it out for the rest of the run. Never leaves the core."""
+
+    parameter: str
+
+
+# --- outputs: what an Emit carries to whoever watches
+
+
+@dataclass(frozen=True, slots=True)
+class Requesting:
+    """A request is on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """Reasoning, to be shown and never mixed into the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A tool call was read. `arguments` as the model wrote them."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStarted:
+    """The header of a tool's result: what follows in `ResultDelta` is its text."""
+
+    call_id: str
+    name: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDelta:
+    """A piece of a result. A glimpse is a sample of output that is not kept: for a live display only."""
+
+    call_id: str
+    text: str
+    error: bool = False
+    glimpse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEnded:
+    """A tool call is over; `text` is the whole result as the model gets it."""
+
+    call_id: str
+    name: str
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A call failed and is tried again after `seconds`. What was shown of this answer does not count."""
+
+    why: str
+    seconds: float
+    attempt: int
+    attempts_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line a user should see that is no part of the conversation; `error` when something failed."""
+
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """The summary that `SummaryAsked` asked for."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Something the user said while the turn ran that was not said to the model: back to the editor."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a turn used so far: model calls, and tokens as servers counted them."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The last output of a turn; `text` is the last assistant message's."""
+
+    reason: Reason
+    text: str
+    spent: Spent
+
+
+Output = (
+    Requesting
+    | TextDelta
+    | ThoughtDelta
+    | CallStarted
+    | ResultStarted
+    | ResultDelta
+    | ResultEnded
+    | Retrying
+    | Notice
+    | Summarised
+    | Returned
+    | TurnEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Show something; `who` is the path of the agent it comes from."""
+
+    who: Id
+    output: Output
+
+
+Request = CallModel | RunShell | Sleep
+Effect = Request | Cancel | Save | Emit
+"""What leaves the core."""
+Inner = Spawn | Finish | Charge | Withhold
+"""What `loop` tells `tree`, and nobody else sees."""

@@ -1,0 +1,165 @@
+"""Events: everything that can happen to Bantam, in the past tense. Frozen plain data, one closed union."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bantam.core.messages import Messages
+from bantam.core.settings import Config
+
+Id = tuple[int, ...]
+"""An address: the path of the agent that asked, plus the number of its request.
+
+A subagent's path is the id of the request that spawned it, so (3, 1) is the first request of the
+agent that the root's third request started. An id is never used twice.
+"""
+
+
+class Fault(StrEnum):
+    """Where a model call failed, as far as the outside can tell without judging it."""
+
+    HTTP = "http"  # an answer with a status that is not 200
+    NETWORK = "network"  # no answer, or one that broke off
+    SILENCE = "silence"  # nothing came for `timeout` seconds
+    CERTIFICATE = "certificate"  # the server's certificate was refused
+    REQUEST = "request"  # the request could not be made at all: a bad URL, a missing file
+    ANSWER = "answer"  # status 200 with something that is no answer: an error object, a web page
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A model call that failed. `status` is the HTTP status or 0; `text` are the server's own words."""
+
+    fault: Fault
+    text: str
+    status: int = 0
+    retry_after_s: float | None = None
+
+
+# --- from the user
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """Only the system prompt shall stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactAsked:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAsked:
+    """A one-line summary is wanted, for a saved session; the conversation stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A saved conversation takes the place of the present one. Any JSON list is taken and repaired."""
+
+    messages: Messages
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    config: Config
+
+
+# --- from the model
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChunks:
+    """What one network read brought: the provider's JSON objects, unopened."""
+
+    id: Id
+    chunks: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEnded:
+    """The answer's body ended in good order. `marked`: the stream's own end mark `[DONE]` was seen."""
+
+    id: Id
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    id: Id
+    failure: Failure
+
+
+# --- from tools and time
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Output of a running command. With `skipped` it is a glimpse: that many bytes before it were left out."""
+
+    id: Id
+    text: str
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """A command is over. `code` as in a shell (128+N for signal N); `signal` is that signal's name.
+
+    `skipped` bytes lie between the output told by `ToolProgress` and `tail`, which ends the output.
+    `problem`: why it could not be started.
+    """
+
+    id: Id
+    code: int
+    tail: str = ""
+    skipped: int = 0
+    signal: str = ""
+    timed_out: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool that is no command ended with `text` (a subagent, a tool of the library's user)."""
+
+    id: Id
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    id: Id
+
+
+Event = (
+    UserSaid
+    | Interrupted
+    | Cleared
+    | CompactAsked
+    | SummaryAsked
+    | Loaded
+    | ConfigChanged
+    | ModelChunks
+    | ModelEnded
+    | ModelFailed
+    | ToolProgress
+    | CommandEnded
+    | ToolFinished
+    | TimerFired
+)
+Answer = ModelChunks | ModelEnded | ModelFailed | ToolProgress | CommandEnded | ToolFinished | TimerFired
+"""The events that answer a request and carry its id."""

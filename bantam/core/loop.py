@@ -1,0 +1,448 @@
+"""One agent: what each event does in each phase. Read `step` as a table; a row is a line.
+
+Knows nothing of trees: to spawn a subagent is an effect, and its end comes back as a tool's result.
+Two doors matter: `_call_model` is the only place where a reply is asked for, so limits, the window and
+queued text are looked at there and nowhere else; `_finish` is the only way back to Idle.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bantam.core import assemble, context, failures, limits, messages, tools
+from bantam.core.assemble import Partial
+from bantam.core.effects import (
+    CallModel,
+    CallStarted,
+    Cancel,
+    Charge,
+    Effect,
+    Emit,
+    Finish,
+    Inner,
+    Notice,
+    Reason,
+    Requesting,
+    ResultDelta,
+    ResultEnded,
+    ResultStarted,
+    Retrying,
+    Returned,
+    RunShell,
+    Save,
+    Sleep,
+    Spawn,
+    Summarised,
+    TextDelta,
+    ThoughtDelta,
+    Withhold,
+)
+from bantam.core.events import (
+    Cleared,
+    CommandEnded,
+    CompactAsked,
+    Event,
+    Failure,
+    Fault,
+    Id,
+    Interrupted,
+    Loaded,
+    ModelChunks,
+    ModelEnded,
+    ModelFailed,
+    SummaryAsked,
+    TimerFired,
+    ToolFinished,
+    ToolProgress,
+    UserSaid,
+)
+from bantam.core.failures import Remedy
+from bantam.core.settings import Config
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot
+
+STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
+Effects = tuple[Effect | Inner, ...]
+Step = tuple[Agent, Effects]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the loop may look at and not change."""
+
+    config: Config
+    withheld: frozenset[str]
+
+
+def step(agent: Agent, event: Event, ctx: Context) -> Step:
+    match agent.phase, event:
+        case Idle(), UserSaid(text) if text.strip():
+            return _say(agent, text, ctx)
+        case Idle(), CompactAsked():
+            return _ask(agent, "compact", ctx)
+        case Idle(), SummaryAsked():
+            return _ask(agent, "summary", ctx)
+        case Idle(), Cleared():
+            return _replaced(agent, agent.messages[:1])
+        case Idle(), Loaded(loaded):
+            return _replaced(agent, messages.repair(loaded, messages.text_of(agent.messages[0])))
+        case Calling(id=id) as phase, ModelChunks(id=its, chunks=chunks) if id == its:
+            return _chunks(agent, phase, chunks)
+        case Calling(id=id) as phase, ModelEnded(id=its, marked=marked) if id == its:
+            return _charged(phase, _ended(agent, phase, marked, ctx))
+        case Calling(id=id) as phase, ModelFailed(id=its, failure=failure) if id == its:
+            return _charged(phase, _failed(agent, phase, failure, ctx))
+        case BackingOff(id=id) as phase, TimerFired(id=its) if id == its:
+            return _send(agent, phase.purpose, phase.attempt, ctx)
+        case Acting(slots), ToolProgress(id=id) if slot := _running(slots, id):
+            return _progress(agent, slots, slot, event)
+        case Acting(slots), CommandEnded(id=id) if slot := _running(slots, id):
+            text = tools.result(slot.heard, event, ctx.config.shell_timeout)
+            return _fill(agent, slots, slot, text, bool(event.problem), ctx)
+        case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := _running(slots, id):
+            return _fill(agent, slots, slot, text, error, ctx)
+        case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
+            return replace(agent, queued=(*agent.queued, text)), ()
+        case Calling() as phase, Interrupted():
+            return _charged(phase, _interrupt_call(agent, phase))
+        case BackingOff(id=id), Interrupted():
+            return _finish(agent, Finish(Reason.INTERRUPTED), (Cancel(id),))
+        case Acting(slots), Interrupted():
+            return _interrupt_tools(agent, slots)
+        case _:  # total: an event that means nothing here, or nothing any more, changes nothing
+            return agent, ()
+
+
+def waiting(agent: Agent) -> tuple[Id, ...]:
+    """The ids of the requests that an agent waits for."""
+    match agent.phase:
+        case Calling(id=id) | BackingOff(id=id):
+            return (id,)
+        case Acting(slots):
+            return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
+        case Idle():
+            return ()
+
+
+def parameters(config: Config, withheld: frozenset[str]) -> Mapping[str, Any]:
+    """The members of a request body beside `messages` and `tools`."""
+    made: dict[str, Any] = {"model": config.model, "stream": config.stream}
+    if config.stream:
+        made["stream_options"] = {"include_usage": True}
+    return {key: value for key, value in {**made, **config.forwarded}.items() if key not in withheld}
+
+
+# --- asking
+
+
+def _say(agent: Agent, text: str, ctx: Context) -> Step:
+    said = replace(agent, messages=(*agent.messages, messages.user(text)), iterations=0, strips=0)
+    return _call_model(said, ctx)
+
+
+def _ask(agent: Agent, purpose: Purpose, ctx: Context) -> Step:
+    """A call about the conversation, outside of it."""
+    if len(agent.messages) < 2:
+        return _finish(agent, Finish(Reason.DONE), (_emit(agent, Notice("there is nothing to summarise yet")),))
+    return _send(replace(agent, iterations=0, strips=0), purpose, 1, ctx)
+
+
+def _call_model(agent: Agent, ctx: Context) -> Step:
+    """Ask for the next reply: the only door to it."""
+    reason = limits.over(ctx.config, agent.iterations)
+    if reason is not None:
+        why = limits.explain(reason, ctx.config)
+        return _finish(agent, Finish(reason, _last_words(agent), why), (_emit(agent, Notice(why, error=True)),))
+    said = tuple(messages.user(text) for text in agent.queued)
+    agent = replace(agent, messages=agent.messages + said, queued=())
+    if context.is_full(ctx.config, agent.messages):
+        agent = replace(agent, messages=context.prune(agent.messages, ctx.config.context_window))
+        if context.is_full(ctx.config, agent.messages) and context.can_shrink(agent.messages):
+            return _send(agent, "shrink", 1, ctx)
+    return _send(agent, "reply", 1, ctx)
+
+
+def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
+    id = (*agent.path, agent.serial + 1)
+    agent = replace(agent, serial=agent.serial + 1, phase=Calling(id, purpose, attempt, Partial()))
+    match purpose:
+        case "reply":
+            sent = agent.messages
+        case "compact" | "shrink":
+            sent = context.compact_request(agent.messages, whole=purpose == "compact")
+        case "summary":
+            sent = context.summary_request(agent.messages)
+    offered = tools.definitions(ctx.config.tools) if purpose == "reply" else ()
+    asked = parameters(ctx.config, ctx.withheld)
+    return agent, (_emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout))
+
+
+# --- the answer
+
+
+def _chunks(agent: Agent, phase: Calling, chunks: tuple[Mapping[str, Any], ...]) -> Step:
+    partial = phase.partial
+    shown: list[TextDelta | ThoughtDelta] = []
+    for chunk in chunks:
+        partial = assemble.merge(partial, chunk)
+        thought, text = assemble.deltas(chunk) if phase.purpose == "reply" else ("", "")
+        shown += [ThoughtDelta(thought)] if thought else []
+        shown += [TextDelta(text)] if text else []
+    return replace(agent, phase=replace(phase, partial=partial)), tuple(_emit(agent, o) for o in shown)
+
+
+def _ended(agent: Agent, phase: Calling, marked: bool, ctx: Context) -> Step:
+    raw = assemble.finished(phase.partial)
+    message = messages.normalised(raw)
+    if not marked and not phase.partial.finish:
+        return _failed(agent, phase, Failure(Fault.NETWORK, "the answer broke off before its end"), ctx)
+    if messages.is_empty(message) or (phase.purpose != "reply" and not messages.text_of(message).strip()):
+        return _failed(agent, phase, Failure(Fault.ANSWER, "the model answered with neither text nor a tool call"), ctx)
+    text = messages.text_of(message)
+    match phase.purpose:
+        case "reply":
+            return _reply(replace(agent, iterations=agent.iterations + 1), phase.partial, raw, message, ctx)
+        case "compact":
+            shorter = context.compacted(agent.messages, text, whole=True)
+            return _finish(replace(agent, messages=shorter), Finish(Reason.DONE, text))
+        case "shrink":
+            shorter = context.compacted(agent.messages, text, whole=False)
+            agent, effects = _call_model(replace(agent, messages=shorter), ctx)
+            return agent, (_emit(agent, Notice("the conversation was compacted to fit the model")), *effects)
+        case "summary":
+            line = context.summary_line(text)
+            return _finish(agent, Finish(Reason.DONE, line), (_emit(agent, Summarised(line)),))
+
+
+def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messages.Message, ctx: Context) -> Step:
+    """Say the message as it came, then do what its calls ask for."""
+    agent = replace(agent, messages=(*agent.messages, message))
+    cut = partial.finish == "length"
+    depth, names = len(agent.path), ctx.config.tools
+    slots = tuple(
+        Slot(messages.call_id(call), messages.call_name(call), tools.parse(asked, names, depth, cut))
+        for call, asked in zip(messages.calls_of(message), messages.calls_of(raw), strict=True)
+    )
+    if slots:
+        return _advance(agent, slots, ctx)
+    notes = (_emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
+    if agent.queued:
+        agent, effects = _call_model(agent, ctx)
+        return agent, notes + effects
+    return _finish(agent, Finish(Reason.DONE, messages.text_of(message)), notes)
+
+
+# --- tools
+
+
+def _advance(agent: Agent, slots: tuple[Slot, ...], ctx: Context) -> Step:
+    """Start the next group: one command, or a run of adjacent subagents. None left: the results are said.
+
+    An unusable call is answered on the spot.
+    """
+    effects: list[Effect | Inner] = []
+    rest = list(slots)
+    for at, slot in enumerate(slots):
+        busy = [other.action for other in rest if other.id is not None and other.text is None]
+        together = slot.name == "run_subagent" and all(isinstance(b, tools.RunSubagent) for b in busy)
+        if slot.text is not None:
+            continue
+        if slot.id is not None or (busy and not together):
+            break
+        arguments = _arguments(agent, slot.call_id)
+        effects.append(_emit(agent, CallStarted(slot.call_id, slot.name, arguments)))
+        match slot.action:
+            case tools.Unusable(why):
+                rest[at] = replace(slot, text=why)
+                effects += _shown(agent, slot, why, error=True)
+                continue
+            case tools.ShellExec(command):
+                id, agent = _next_id(agent)
+                c = ctx.config
+                effects.append(RunShell(id, command, c.shell, c.shell_timeout, c.shell_output_bytes))
+            case tools.RunSubagent(prompt):
+                id, agent = _next_id(agent)
+                effects.append(Spawn(id, prompt))
+        rest[at] = replace(slot, id=id)
+    return _settle(agent, tuple(rest), tuple(effects), ctx)
+
+
+def _settle(agent: Agent, slots: tuple[Slot, ...], effects: Effects, ctx: Context) -> Step:
+    if any(slot.text is None for slot in slots):
+        return replace(agent, phase=Acting(slots)), effects
+    agent, more = _call_model(replace(agent, messages=agent.messages + _results(slots)), ctx)
+    return agent, effects + more
+
+
+def _progress(agent: Agent, slots: tuple[Slot, ...], slot: Slot, event: ToolProgress) -> Step:
+    heard = tools.hear(slot.heard, event)
+    delta = _emit(agent, ResultDelta(slot.call_id, event.text, glimpse=bool(event.skipped)))
+    agent = replace(agent, phase=Acting(_put(slots, replace(slot, heard=heard))))
+    return agent, (*_header(agent, slot), delta)
+
+
+def _fill(agent: Agent, slots: tuple[Slot, ...], slot: Slot, text: str, error: bool, ctx: Context) -> Step:
+    text = messages.clean(text)
+    shown = _shown(agent, slot, text, error)
+    agent, effects = _advance(agent, _put(slots, replace(slot, text=text)), ctx)
+    return agent, shown + effects
+
+
+def _results(slots: tuple[Slot, ...]) -> messages.Messages:
+    return tuple(messages.tool_result(slot.call_id, slot.text or "") for slot in slots)
+
+
+def _running(slots: tuple[Slot, ...], id: Id) -> Slot | None:
+    return next((slot for slot in slots if slot.id == id and slot.text is None), None)
+
+
+def _put(slots: tuple[Slot, ...], new: Slot) -> tuple[Slot, ...]:
+    return tuple(new if slot.id == new.id else slot for slot in slots)
+
+
+def _next_id(agent: Agent) -> tuple[Id, Agent]:
+    return (*agent.path, agent.serial + 1), replace(agent, serial=agent.serial + 1)
+
+
+# --- what went wrong
+
+
+def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Step:
+    asked = parameters(ctx.config, ctx.withheld).keys() - {"model", "stream"}
+    why = failures.explain(failure)
+    remedy = failures.remedy(failure, asked)
+    shorter = _shorter(agent, phase.purpose, remedy)
+    match remedy:
+        case Remedy.RETRY:
+            wait = failures.delay(phase.attempt, failure)
+            if wait is not None:
+                return _back_off(agent, phase, why, *wait)
+            return _give_up(agent, phase.purpose, Reason.TRANSIENT, why)
+        case Remedy.WITHHOLD:
+            name = failures.refused_parameter(failure, asked) or ""
+            note = _emit(agent, Notice(f"the server refuses {name}; going on without it"))
+            agent, effects = _send(agent, phase.purpose, phase.attempt, replace(ctx, withheld=ctx.withheld | {name}))
+            return agent, (Withhold(name), note, *effects)
+        case Remedy.STRIP | Remedy.STRIP_REASONING if shorter is not None and agent.strips < STRIPS_MAX:
+            note = _emit(agent, Notice(f"{why}; trying again without what was refused"))
+            agent = replace(agent, messages=shorter, strips=agent.strips + 1)
+            agent, effects = _send(agent, phase.purpose, 1, ctx)
+            return agent, (note, *effects)
+        case Remedy.COMPACT if shorter is not None:
+            agent, effects = _send(replace(agent, messages=shorter), phase.purpose, 1, ctx)
+            return agent, effects
+        case Remedy.COMPACT if phase.purpose == "reply" and context.can_shrink(agent.messages):
+            return _send(agent, "shrink", 1, ctx)
+    return _give_up(agent, phase.purpose, Reason.FAILED, why)
+
+
+def _shorter(agent: Agent, purpose: Purpose, remedy: Remedy) -> messages.Messages | None:
+    """The list less what the remedy takes away; None when that is nothing, so that recovery ends."""
+    shorter = agent.messages
+    if purpose == "reply":
+        match remedy:
+            case Remedy.STRIP:
+                shorter = messages.strip_last_assistant(shorter)
+            case Remedy.STRIP_REASONING:
+                shorter = messages.strip_reasoning(shorter)
+            case Remedy.COMPACT:
+                shorter = context.prune(shorter)
+    return None if shorter == agent.messages else shorter
+
+
+def _back_off(agent: Agent, phase: Calling, why: str, seconds: float, floor_s: float) -> Step:
+    id, agent = _next_id(agent)
+    agent = replace(agent, phase=BackingOff(id, phase.purpose, phase.attempt + 1))
+    note = Retrying(why, seconds, phase.attempt, len(failures.DELAYS_S))
+    return agent, (_emit(agent, note), Sleep(id, seconds, floor_s))
+
+
+def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
+    told = {
+        "reply": why,
+        "compact": f"could not compact, the conversation stays as it was: {why}",
+        "shrink": f"the conversation is too long and could not be compacted: {why}",
+        "summary": f"no summary: {why}",
+    }[purpose]
+    return _finish(agent, Finish(reason, "", told), (_emit(agent, Notice(told, error=True)),))
+
+
+# --- the end of a turn
+
+
+def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
+    """Back to Idle, the only way. What was queued and not said goes back to the user."""
+    back = tuple(_emit(agent, Returned(text)) for text in agent.queued)
+    agent = replace(agent, phase=Idle(), queued=())
+    return agent, (*before, Save(agent.messages), *back, finish)
+
+
+def _interrupt_call(agent: Agent, phase: Calling) -> Step:
+    """Keep the text so far as an ordinary message; half-received calls and thoughts go."""
+    text = messages.text_of(assemble.finished(phase.partial)) if phase.purpose == "reply" else ""
+    kept = (messages.assistant(text),) if text.strip() else ()
+    agent = replace(agent, messages=agent.messages + kept)
+    return _finish(agent, Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
+
+
+def _interrupt_tools(agent: Agent, slots: tuple[Slot, ...]) -> Step:
+    """Keep the results that came, say of the others what is known, and close the list."""
+    effects: list[Effect | Inner] = []
+    closed = []
+    for slot in slots:
+        if slot.text is not None:
+            closed.append(slot)
+            continue
+        text = tools.NOT_RUN if slot.id is None else tools.interrupted_result(slot.heard)
+        if slot.id is not None:
+            effects += [Cancel(slot.id), *_shown(agent, slot, text, error=True)]
+        closed.append(replace(slot, text=text))
+    agent = replace(agent, messages=agent.messages + _results(tuple(closed)))
+    return _finish(agent, Finish(Reason.INTERRUPTED), tuple(effects))
+
+
+def _replaced(agent: Agent, new: messages.Messages) -> Step:
+    """Another conversation. Never while something is outstanding."""
+    return replace(agent, messages=new), (Save(new),)
+
+
+# --- what is shown
+
+
+def _emit(agent: Agent, output: Any) -> Emit:
+    return Emit(agent.path, output)
+
+
+def _header(agent: Agent, slot: Slot, error: bool = False) -> Effects:
+    """The header of a result, unless output of it was shown already."""
+    if slot.heard != tools.Heard():
+        return ()
+    return (_emit(agent, ResultStarted(slot.call_id, slot.name, error)),)
+
+
+def _shown(agent: Agent, slot: Slot, text: str, error: bool) -> Effects:
+    """The rest of a result: all that `ResultDelta` did not show yet, and its end."""
+    rest = text[sum(map(len, slot.heard.head)) :]
+    delta = (_emit(agent, ResultDelta(slot.call_id, rest, error)),) if rest else ()
+    ended = _emit(agent, ResultEnded(slot.call_id, slot.name, text, error))
+    return (*_header(agent, slot, error), *delta, ended)
+
+
+def _arguments(agent: Agent, call_id: str) -> str:
+    calls = messages.calls_of(agent.messages[-1])
+    return next(str(messages.call_arguments(call)) for call in calls if messages.call_id(call) == call_id)
+
+
+def _last_words(agent: Agent) -> str:
+    said = (messages.text_of(m) for m in reversed(agent.messages) if messages.role_of(m) == "assistant")
+    return next(said, "")
+
+
+def _charged(phase: Calling, done: Step) -> Step:
+    """Count what the call used, first of all, so that limits see it."""
+    usage = phase.partial.usage
+    charge = Charge(1, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+    return done[0], (charge, *done[1])
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,266 @@
+"""Chat-completions messages, and the only code that spells their keys.
+
+A message is the very JSON object that came or will go, so members nobody here knows
+(`extra_content`, `reasoning_details`, next year's) survive because nobody unpacks them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Message = Mapping[str, Any]
+Messages = tuple[Message, ...]
+Call = Mapping[str, Any]
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
+NO_RESULT = "no result: the run ended before this call did"
+NAME_LENGTH_MAX = 64  # of a function name; OpenAI's reference: a-z, A-Z, 0-9, _ and -, at most 64
+
+
+def system(text: str) -> Message:
+    return {"role": "system", "content": clean(text)}
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": clean(text)}
+
+
+def assistant(text: str) -> Message:
+    return {"role": "assistant", "content": clean(text)}
+
+
+def tool_result(call_id: str, text: str) -> Message:
+    return {"role": "tool", "tool_call_id": call_id, "content": clean(text)}
+
+
+def role_of(message: Message) -> str:
+    return str(message.get("role"))
+
+
+def text_of(message: Message) -> str:
+    """The words of a message: its content as a string, or the text of its content parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, (list, tuple)) else ()
+    return "".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
+
+
+def calls_of(message: Message) -> tuple[Call, ...]:
+    calls = message.get("tool_calls")
+    if role_of(message) != "assistant" or not isinstance(calls, (list, tuple)):
+        return ()
+    return tuple(call for call in calls if isinstance(call, Mapping))
+
+
+def call_id(call: Call) -> str:
+    value = call.get("id")
+    return value if isinstance(value, str) else ""
+
+
+def call_name(call: Call) -> str:
+    value = _function(call).get("name")
+    return value if isinstance(value, str) else ""
+
+
+def call_arguments(call: Call) -> Any:
+    """The arguments as they came: a string as the format has it, or whatever a server sent instead."""
+    return _function(call).get("arguments")
+
+
+def answers(message: Message) -> str | None:
+    """The id of the call that a tool message answers; None for any other message."""
+    return str(message.get("tool_call_id") or "") if role_of(message) == "tool" else None
+
+
+def open_calls(messages: Messages) -> tuple[Call, ...]:
+    """The calls at the end of the list that have no result yet."""
+    answered = set()
+    for message in reversed(messages):
+        answer = answers(message)
+        if answer is None:
+            return tuple(call for call in calls_of(message) if call_id(call) not in answered)
+        answered.add(answer)
+    return ()
+
+
+def close(messages: Messages, why: str = NO_RESULT) -> Messages:
+    """Answer every open call at the end with `why`. Total and idempotent; only ever appends."""
+    return messages + tuple(tool_result(call_id(call), why) for call in open_calls(messages))
+
+
+def strip_last_assistant(messages: Messages) -> Messages:
+    """Without the last assistant message and the tool results that answer it.
+
+    The remedy for servers that refuse their own output ("Invalid assistant message: content or
+    tool_calls must be set").
+    """
+    for at in range(len(messages) - 1, -1, -1):
+        if role_of(messages[at]) == "assistant":
+            ids = {call_id(call) for call in calls_of(messages[at])}
+            rest = tuple(m for m in messages[at + 1 :] if answers(m) is None or answers(m) not in ids)
+            return messages[:at] + rest
+    return messages
+
+
+def strip_reasoning(messages: Messages) -> Messages:
+    """Without the reasoning members, for servers that refuse them. A message left with nothing goes."""
+    return tuple(
+        {key: value for key, value in m.items() if key not in REASONING_KEYS}
+        if any(key in m for key in REASONING_KEYS)
+        else m
+        for m in messages
+    )
+
+
+def normalised(message: Message) -> Message:
+    """An assistant message in the form that strict servers take back.
+
+    Content is text (`""` beside calls: `null` or its absence is a 500 on llama-cpp-python), ids are
+    present and unique, names are identifiers, arguments are a string that holds a JSON object (llama.cpp
+    answers 500 to anything else). Everything else stays as it came.
+    """
+    calls = calls_of(message)
+    content = message.get("content")
+    if not isinstance(content, (str, list)) or (content == "" and not calls):
+        content = message["refusal"] if isinstance(message.get("refusal"), str) and not calls else ""
+    fixed: dict[str, Any] = {**message, "role": "assistant", "content": content}
+    fixed.pop("tool_calls", None)
+    if calls:
+        fixed["tool_calls"] = [*_with_ids(calls)]
+    scrubbed = map_text(fixed, clean)
+    assert isinstance(scrubbed, dict)
+    return scrubbed
+
+
+def is_empty(message: Message) -> bool:
+    """True for an assistant message that has neither text nor calls: no server takes it back."""
+    return not calls_of(message) and not text_of(message).strip()
+
+
+def is_valid(messages: Messages) -> bool:
+    """Whether a strict server would take the list: every call answered once, in order, right behind it."""
+    waiting: list[str] = []
+    for at, message in enumerate(messages):
+        role, answer = role_of(message), answers(message)
+        if answer is not None:
+            if not waiting or waiting.pop(0) != answer:
+                return False
+            continue
+        calls = calls_of(message)
+        if waiting or role not in ("system", "user", "assistant") or (role == "system") != (at == 0):
+            return False
+        if role == "assistant" and (is_empty(message) or normalised(message) != message):
+            return False
+        waiting = [call_id(call) for call in calls]
+    return not waiting
+
+
+def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
+    """Any JSON list as a valid conversation; a valid one comes back equal.
+
+    For files that another version, a crash or a text editor left behind: calls without a result get
+    one, results without a call go, and so do messages that say nothing.
+    """
+    said = [_readable(m) for m in raw if isinstance(m, Mapping)]
+    kept: list[Message] = []
+    results: dict[str, Message] = {}
+    for at, message in enumerate(said):
+        answer = answers(message)
+        if answer is not None:
+            continue
+        if at == 0 and role_of(message) == "system":
+            kept.append(message)
+            continue
+        if role_of(message) != "assistant":
+            if text_of(message) or message.get("content"):
+                kept.append({**message, "role": "user"})
+            continue
+        message = normalised(message)
+        if is_empty(message):
+            continue
+        kept.append(message)
+        results = {}
+        for follower in said[at + 1 :]:
+            if answers(follower) is None:
+                break
+            results.setdefault(str(answers(follower)), follower)
+        for call in calls_of(message):
+            kept.append(results.get(call_id(call)) or tool_result(call_id(call), NO_RESULT))
+    if not kept or role_of(kept[0]) != "system":
+        kept.insert(0, system(system_prompt))
+    return tuple(kept)
+
+
+def clean(text: str) -> str:
+    """Text that is valid UTF-8: the halves of a surrogate pair are joined, a lone half is replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def map_text(value: Any, change: Callable[[str], str]) -> Any:
+    """The same JSON value with `change` applied to each string, member names included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(str(key)): map_text(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [map_text(item, change) for item in value]
+    return value
+
+
+def json_object(text: Any) -> dict[str, Any] | None:
+    """The JSON object that `text` is or holds; None for anything else."""
+    if isinstance(text, Mapping):
+        return dict(text)
+    if not isinstance(text, str):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _function(call: Call) -> Mapping[str, Any]:
+    function = call.get("function")
+    return function if isinstance(function, Mapping) else {}
+
+
+def _with_ids(calls: tuple[Call, ...]) -> Iterable[Call]:
+    """The calls with ids that are present and unique, and arguments that hold an object.
+
+    Deterministic: a made-up id is the call's place in its message, so that a replay gives the same.
+    """
+    taken: set[str] = set()
+    for number, call in enumerate(calls, 1):
+        wanted = call_id(call) or f"call_{number}"
+        own, suffix = wanted, 1
+        while own in taken:
+            suffix += 1
+            own = f"{wanted}_{suffix}"
+        taken.add(own)
+        raw = call_arguments(call)
+        arguments = json_object(raw)
+        function = {
+            **_function(call),
+            "name": re.sub(r"[^A-Za-z0-9_-]", "_", call_name(call))[:NAME_LENGTH_MAX] or "unknown",
+            "arguments": raw if isinstance(raw, str) and arguments is not None else json.dumps(arguments or {}),
+        }
+        yield {**call, "id": own, "type": "function", "function": function}
+
+
+def _readable(message: Message) -> Message:
+    """A message of a file with strings that can be sent, and content that is text or a list of parts."""
+    message = map_text(message, clean)
+    content = message.get("content")
+    if role_of(message) == "tool":
+        text = content if isinstance(content, str) else text_of(message) or json.dumps(content)
+        return {**message, "tool_call_id": str(message.get("tool_call_id") or ""), "content": text}
+    if content is None or isinstance(content, (str, list)):
+        return message
+    return {**message, "content": json.dumps(content)}

@@ -1,0 +1,32 @@
+"""What the configuration means to the core: one frozen value without the key. `config` reads and writes it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DEPTH_MAX = 5  # levels of subagents below the root, which is level 0
+TOOL_NAMES = ("shell_exec", "run_subagent")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of a run. Times are in seconds. The key is not here: no log or session can hold it."""
+
+    endpoint: str = "https://opencode.ai/zen/v1"
+    model: str = "big-pickle"
+    stream: bool = True
+    color: str = "auto"
+    timeout: float = 300
+    shell_timeout: float = 120
+    max_al_iterations: int = 1000
+    tools: tuple[str, ...] = TOOL_NAMES
+    shell: str = "sh"
+    shell_output_bytes: int = 100_000
+    context_window: int = 0
+    provider: str = ""
+    save: bool = True
+    logs_keep: int = 200
+    enter: str = "cr"
+    editing: str = "emacs"
+    forwarded: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.7})
+    """What goes into each request body beside the members that Bantam makes itself."""

@@ -1,0 +1,91 @@
+"""The state: agents, each in one phase, and a phase holds only what is true in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bantam.core.assemble import Partial
+from bantam.core.effects import Spent
+from bantam.core.events import Id
+from bantam.core.messages import Messages
+from bantam.core.settings import Config
+from bantam.core.tools import Action, Heard
+
+Purpose = Literal["reply", "compact", "shrink", "summary"]
+"""What a call is for: an answer, `/compact`, the same in the middle of a turn, or the line of `/save`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """Waiting for the model. `attempt` counts from 1."""
+
+    id: Id
+    purpose: Purpose
+    attempt: int
+    partial: Partial
+
+
+@dataclass(frozen=True, slots=True)
+class BackingOff:
+    """Waiting before the same call is made again."""
+
+    id: Id
+    purpose: Purpose
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One tool call on its way: waiting (no id yet), running (an id), or finished (a text)."""
+
+    call_id: str
+    name: str
+    action: Action
+    id: Id | None = None
+    heard: Heard = field(default_factory=Heard)
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    slots: tuple[Slot, ...]
+
+
+Phase = Idle | Calling | BackingOff | Acting
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One loop with its own messages: the root at path (), or a subagent at the id that spawned it."""
+
+    path: Id
+    messages: Messages
+    phase: Phase = field(default_factory=Idle)
+    serial: int = 0
+    """How many requests this agent has numbered."""
+    iterations: int = 0
+    """Model calls answered in this turn."""
+    strips: int = 0
+    """Recoveries of this turn that removed something from the list."""
+    queued: tuple[str, ...] = ()
+    """What the user said meanwhile; said before the next call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """All agents of one conversation, and what was spent."""
+
+    config: Config
+    system: str
+    agents: Mapping[Id, Agent]
+    spent: Spent = field(default_factory=Spent)
+    """In this turn, by all agents together."""
+    total: Spent = field(default_factory=Spent)
+    """In all turns that ended."""
+    withheld: frozenset[str] = field(default_factory=frozenset)
+    """Request parameters that a server refused in this run."""

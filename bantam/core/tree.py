@@ -1,0 +1,133 @@
+"""All agents: routing by address, spawning, finishing, cancelling, accounting.
+
+A child's end is its parent's result, so nothing outside the core has ever heard of a subagent. Knows
+nothing of phases beyond what an agent waits for.
+"""
+
+from collections import deque
+from dataclasses import replace
+
+from bantam.core import context, loop, messages
+from bantam.core.effects import (
+    Cancel,
+    Charge,
+    Effect,
+    Emit,
+    Finish,
+    Reason,
+    Save,
+    Spawn,
+    Spent,
+    TurnEnded,
+    Withhold,
+)
+from bantam.core.events import (
+    Answer,
+    CompactAsked,
+    ConfigChanged,
+    Event,
+    Id,
+    SummaryAsked,
+    ToolFinished,
+    UserSaid,
+)
+from bantam.core.settings import Config
+from bantam.core.state import Agent, Idle, Session
+
+ROOT: Id = ()
+
+
+def start(config: Config, system: str) -> Session:
+    """A session whose root has heard nothing but its system prompt."""
+    return Session(config, system, {ROOT: Agent(ROOT, (messages.system(system),))})
+
+
+def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Effect, ...]]:
+    """What an event at time `now` (seconds of any steady clock) makes of a session, and what is to be done.
+
+    Total and deterministic: any event in any state gives the same answer each time, and none raises.
+    """
+    if isinstance(event, ConfigChanged):
+        return replace(session, config=event.config, withheld=frozenset()), ()
+    if isinstance(event, Answer) and event.id in session.agents:  # a subagent's end is told in here alone
+        return session, ()
+    if isinstance(event, (UserSaid, CompactAsked, SummaryAsked)) and idle(session):
+        session = replace(session, spent=Spent())
+    out: list[Effect] = []
+    inbox: deque[tuple[Id, Event]] = deque([(_owner(event), event)])
+    while inbox:
+        path, event = inbox.popleft()
+        agent = session.agents.get(path)
+        if agent is None:  # cancelled meanwhile
+            continue
+        ctx = loop.Context(session.config, session.withheld)
+        agent, effects = loop.step(agent, event, ctx)
+        session = replace(session, agents={**session.agents, path: agent})
+        for effect in effects:
+            match effect:
+                case Spawn(id, prompt):
+                    child = Agent(id, (context.child_system(session.system),))
+                    session = replace(session, agents={**session.agents, id: child})
+                    inbox.append((id, UserSaid(prompt)))
+                case Cancel(id) if id in session.agents:
+                    session, cancels = _cut(session, id)
+                    out += cancels
+                case Charge(calls, tokens_in, tokens_out):
+                    spent = session.spent
+                    spent = Spent(spent.calls + calls, spent.tokens_in + tokens_in, spent.tokens_out + tokens_out)
+                    session = replace(session, spent=spent)
+                case Withhold(parameter):
+                    session = replace(session, withheld=session.withheld | {parameter})
+                case Finish() if path:
+                    session, _ = _cut(session, path)
+                    inbox.append((path[:-1], _result(path, effect)))
+                case Finish(reason, text):
+                    out.append(Emit(ROOT, TurnEnded(reason, text, session.spent)))
+                    session = replace(session, total=_sum(session.total, session.spent))
+                case Save() if path:
+                    pass  # a subagent's conversation ends with it
+                case _:
+                    out.append(effect)
+    return session, tuple(out)
+
+
+def idle(session: Session) -> bool:
+    return session.agents[ROOT].phase == Idle()
+
+
+def conversation(session: Session) -> messages.Messages:
+    return session.agents[ROOT].messages
+
+
+def outstanding(session: Session) -> frozenset[Id]:
+    """The ids of all requests that the outside has not answered yet."""
+    wanted = {id for agent in session.agents.values() for id in loop.waiting(agent)}
+    return frozenset(wanted - session.agents.keys())
+
+
+def _owner(event: Event) -> Id:
+    return event.id[:-1] if isinstance(event, Answer) else ROOT
+
+
+def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
+    """Without an agent and all below it; and the cancellation of what they waited for."""
+    cut = {p: agent for p, agent in session.agents.items() if p[: len(path)] == path}
+    cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in loop.waiting(agent) if id not in cut]
+    agents = {p: agent for p, agent in session.agents.items() if p not in cut}
+    return replace(session, agents=agents), cancels
+
+
+def _result(path: Id, finish: Finish) -> ToolFinished:
+    """A subagent's end as the result of the call that spawned it."""
+    match finish.reason:
+        case Reason.DONE:
+            return ToolFinished(path, finish.text)
+        case Reason.ITERATIONS:
+            words = f" Its last words: {finish.text}" if finish.text else ""
+            return ToolFinished(path, f"error: the subagent did not finish: {finish.why}.{words}", error=True)
+        case _:
+            return ToolFinished(path, f"error: the subagent failed: {finish.why}", error=True)
+
+
+def _sum(a: Spent, b: Spent) -> Spent:
+    return Spent(a.calls + b.calls, a.tokens_in + b.tokens_in, a.tokens_out + b.tokens_out)
