@@ -6,11 +6,11 @@ they stand under different names and no code joins them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bantam.core import rope
-from bantam.core.messages import Message, calls_of, json_object, text_of
+from bantam.core.messages import Message, calls_of, json_object, paired, text_of
+from bantam.core.record import dataclass, field, replace
 
 STREAMS = frozenset(
     {"content", "arguments", "reasoning", "reasoning_content", "refusal", "text", "summary", "thinking"}
@@ -19,7 +19,7 @@ FIRST_WINS = frozenset({"id", "name", "type", "role"})  # llama-cpp-python repea
 THOUGHTS = ("reasoning_content", "reasoning")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Partial:
     """What came of an answer so far. In `message` a stream is a tuple of pieces (a rope), which no JSON is."""
 
@@ -38,8 +38,8 @@ def merge(partial: Partial, chunk: Mapping[str, Any]) -> Partial:
     finish = choice.get("finish_reason")
     if isinstance(finish, str) and finish:
         partial = replace(partial, finish=finish)
-    delta = _delta(choice)
-    return replace(partial, message=_merged(partial.message, delta)) if delta else partial
+    said = {key: value for key, value in _delta(choice).items() if value is not None}
+    return replace(partial, message=_merged(partial.message, said)) if said else partial
 
 
 def deltas(chunk: Mapping[str, Any]) -> tuple[str, str]:
@@ -52,11 +52,11 @@ def deltas(chunk: Mapping[str, Any]) -> tuple[str, str]:
 
 def finished(partial: Partial) -> Message:
     """The whole message as it came: streams joined, places (`index`) of tool calls gone."""
-    message = _joined(partial.message)
+    message = {**_joined(partial.message), "role": "assistant"}  # many streams do not say the role
     message.pop("function_call", None)  # the format of 2023, which some servers send beside tool_calls
     calls = [
         {key: value for key, value in call.items() if key != "index"}
-        for call in calls_of({"role": "assistant", **message, "tool_calls": message.get("tool_calls")})
+        for call in calls_of(message)
         if call.get("function")
     ]
     message.pop("tool_calls", None)
@@ -93,7 +93,7 @@ def _flush(out: list[Mapping[str, Any]], pieces: list[str]) -> None:
     """Put the joined text into the last chunk, which brought the first piece."""
     if len(pieces) > 1:
         choice = out[-1]["choices"][0]
-        out[-1] = {**out[-1], "choices": [{**choice, "delta": {"content": "".join(pieces)}}]}
+        out[-1] = {**out[-1], "choices": [{**choice, "delta": {"content": paired("".join(pieces))}}]}
 
 
 def _choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -116,7 +116,7 @@ def _delta(choice: Mapping[str, Any]) -> Mapping[str, Any]:
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(old)
     for key, value in new.items():
-        if value is not None:
+        if value is not None or key not in merged:
             merged[key] = _value(key, merged.get(key), value)
     return merged
 
@@ -125,58 +125,79 @@ def _value(key: str, old: Any, new: Any) -> Any:
     if isinstance(new, str):
         if key in STREAMS:
             if isinstance(old, list):  # parts of content, then plain text
-                return [*old, {"type": "text", "text": (new,)}] if new else old
-            return rope.add(old, new) if isinstance(old, tuple) else (new,)
+                return _with_text(old, new) if new else old
+            return _grown(old, new) if isinstance(old, tuple) else (new,)
         return old if old and (not new or key in FIRST_WINS) else new
     if isinstance(new, Mapping):
         if key == "arguments":  # an object where the format has a string: a fact, and whole
             return new
         return _merged(old if isinstance(old, Mapping) else {}, new)
     if isinstance(new, (list, tuple)):
+        if key == "content" and isinstance(old, tuple) and any(old):  # plain text, then parts of content
+            old = [{"type": "text", "text": old}]
         return _items(key, old if isinstance(old, list) else [], new)
     return new
+
+
+def _grown(pieces: tuple[str, ...], piece: str) -> tuple[str, ...]:
+    """The rope with `piece` behind it; a character whose halves came apart (JSON escapes can) is one again."""
+    if "\udc00" <= piece[:1] <= "\udfff" and pieces:
+        return rope.add(pieces[:-1], paired(pieces[-1] + piece))
+    return rope.add(pieces, piece)
+
+
+def _with_text(parts: Sequence[Any], text: str) -> list[Any]:
+    """The parts with plain text behind them: one part, however the text was cut."""
+    last = parts[-1] if parts else None
+    if isinstance(last, Mapping) and last.get("type") == "text" and isinstance(last.get("text"), tuple):
+        return [*parts[:-1], {**last, "text": _grown(last["text"], text)}]
+    return [*parts, {"type": "text", "text": (text,)}]
 
 
 def _items(key: str, old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     items = list(old)
     for item in new:
-        at = _place(key, items, item) if isinstance(item, Mapping) else None
+        at = _place(key, items, item, len(old)) if isinstance(item, Mapping) else None
         if at is not None:
             items[at] = _merged(items[at], item)
-        elif isinstance(item, Mapping):
-            items.append(_merged({}, item))
-        elif item is not None:
-            items.append(item)
+        else:
+            items.append(_merged({}, item) if isinstance(item, Mapping) else item)
     return items
 
 
-def _place(key: str, items: Sequence[Any], item: Mapping[str, Any]) -> int | None:
+def _place(key: str, items: Sequence[Any], item: Mapping[str, Any], earlier: int) -> int | None:
     """Which item of the list a delta continues; None for a new one.
 
-    By id where it is known, else by `index`, else (tool calls of servers that send neither) the last
+    By id and `index`, as far as they are known, else (tool calls of servers that send neither) the last
     one. A different id beside a name is a new call even at an old index: Gemini sends `index: 0` for all
-    its parallel calls. So is a named call behind one whose arguments are already whole.
+    its parallel calls. So is a named call behind one whose arguments are already whole. Two items of one
+    delta are two, nameless pieces of a call apart: `earlier` items are from deltas before.
     """
-    known = [at for at, old in enumerate(items) if isinstance(old, Mapping)]
+    is_piece = key == "tool_calls" and not _name(item)
+    known = [at for at, old in enumerate(items if is_piece else items[:earlier]) if isinstance(old, Mapping)]
     id, index = item.get("id"), item.get("index")
     if id and (same := [at for at in known if items[at].get("id") == id]):
-        return same[-1]
-    if index is not None:
-        known = [at for at in known if items[at].get("index") == index]
-    elif key != "tool_calls":
+        known = same
+    elif index is None and key != "tool_calls":
         return None
+    if index is not None:
+        known = [at for at in known if items[at].get("index", index) == index]
     return None if not known or _starts_call(items[known[-1]], item) else known[-1]
 
 
+def _name(call: Mapping[str, Any]) -> Any:
+    function = call.get("function")
+    return function.get("name") if isinstance(function, Mapping) else None
+
+
 def _starts_call(old: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
-    function = item.get("function")
-    if not isinstance(function, Mapping) or not function.get("name"):
+    if not _name(item):
         return False
-    if item.get("id") and old.get("id"):
+    if item.get("id") and old.get("id") and item["id"] != old["id"]:
         return True
-    earlier = old.get("function")
-    whole = _joined(earlier).get("arguments") if isinstance(earlier, Mapping) else None
-    return bool(function.get("arguments")) and json_object(whole) is not None
+    earlier, arguments = old.get("function"), item["function"].get("arguments")
+    says = bool(arguments.strip()) if isinstance(arguments, str) else arguments is not None
+    return says and isinstance(earlier, Mapping) and json_object(_joined(earlier).get("arguments")) is not None
 
 
 def _joined(value: Any) -> Any:

@@ -6,20 +6,20 @@ handler feeds the bytes and decides nothing.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bantam.core import failures, rope, sse
 from bantam.core.assemble import coalesced
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
+from bantam.core.messages import NESTING_MAX, nesting
+from bantam.core.record import dataclass, replace
 
-NESTING_MAX = 100  # levels of a chunk; deeper ones are no answer but an attack on the reader
 HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
 DONE = "[DONE]"
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode  # NaN is no JSON and must not travel on
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Body:
     """How far the body of request `id` was read."""
 
@@ -33,11 +33,10 @@ class Body:
 def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
     """The events of one network read. When the last one is final, the body is over: read no further."""
     if not body.kind:
-        head = (body.head + data).lstrip(b"\xef\xbb\xbf \t\r\n")
-        if not head:
+        data = data.lstrip(b"\xef\xbb\xbf \t\r\n")  # byte by byte, since a BOM can come in pieces
+        if not data:
             return body, []
-        body = replace(body, kind="json" if head[:1] in b"{[" else "events")
-        data, body = body.head + data, replace(body, head=head[:HEAD_BYTES])
+        body = replace(body, kind="json" if data[:1] in b"{[" else "events", head=data[:HEAD_BYTES])
     if body.kind == "json":
         return replace(body, tail=rope.add(body.tail, data)), []
     tail, payloads = sse.feed(body.tail, data)
@@ -92,7 +91,7 @@ def _read(payload: str) -> Mapping[str, Any] | Failure:
         value = value[0]
     if not isinstance(value, dict):
         return failures.no_answer(payload)
-    if payload.count("[") + payload.count("{") > NESTING_MAX and _depth(value) > NESTING_MAX:
+    if payload.count("[") + payload.count("{") > NESTING_MAX and nesting(value) > NESTING_MAX:
         return Failure(Fault.ANSWER, f"the answer is nested more than {NESTING_MAX} levels deep")
     if value.get("error") or value.get("object") == "error" or _says_error(value):
         return failures.in_body(payload, value)
@@ -104,17 +103,3 @@ def _says_error(chunk: Mapping[str, Any]) -> bool:
     return isinstance(choices, list) and any(
         isinstance(choice, dict) and choice.get("finish_reason") == "error" for choice in choices
     )
-
-
-def _depth(value: Any) -> int:
-    """Levels of lists and objects, counted without recursion."""
-    level, deep = [value], 0
-    while level:
-        deep += 1
-        level = [
-            item
-            for outer in level
-            if isinstance(outer, (dict, list))
-            for item in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return deep

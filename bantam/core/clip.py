@@ -8,7 +8,7 @@ GLIMPSE_BYTES = 2_000
 
 
 class Clip:
-    """The head is told as it comes, the tail at the end. Told + tail is the whole text if nothing is left out.
+    """The head is told as it comes, the tail at the end; together the whole text, if nothing is left out.
 
     The one mutable thing in here, and never part of a state: a handler has one for each command.
     """

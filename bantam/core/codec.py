@@ -1,18 +1,19 @@
 """Events, effects and sessions <-> JSON, for the log: {"type": NAME, each field under its name}.
 
 A tuple of ours is a list in JSON and the type of its field says so; inside a provider's own objects, where
-any JSON may stand, a tuple (a rope of an unfinished answer) is written as {"$tuple": [...]}.
+any JSON may stand, a tuple (a rope of an unfinished answer) is written as {"$tuple": [...]}, and an object
+whose only member begins with $ gets one more $.
 """
 
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from bantam.core import assemble, effects, events, settings, state, tools
+from bantam.core.record import fields, is_dataclass
 
 MODULES = (settings, events, effects, assemble, tools, state)
 
@@ -42,17 +43,16 @@ def _field(value: Any) -> Any:
             return [_field(item) for item in value]
         case Mapping() if value and all(isinstance(key, tuple) for key in value):
             return [[list(key), _field(item)] for key, item in value.items()]
-        case Mapping():
-            return {key: _opaque(item) for key, item in value.items()}
         case _:
-            return encode(value) if is_dataclass(value) else value
+            return encode(value) if is_dataclass(value) else _opaque(value)
 
 
 def _opaque(value: Any) -> Any:
     if isinstance(value, tuple):
         return {"$tuple": list(value)}
     if isinstance(value, Mapping):
-        return {key: _opaque(item) for key, item in value.items()}
+        mark = "$" if len(value) == 1 and next(iter(value)).startswith("$") else ""
+        return {mark + key: _opaque(item) for key, item in value.items()}
     return [_opaque(item) for item in value] if isinstance(value, list) else value
 
 
@@ -60,7 +60,8 @@ def _revealed(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"$tuple"}:
             return tuple(value["$tuple"])
-        return {key: _revealed(item) for key, item in value.items()}
+        marked = len(value) == 1 and next(iter(value)).startswith("$$")
+        return {key[marked:]: _revealed(item) for key, item in value.items()}
     return [_revealed(item) for item in value] if isinstance(value, list) else value
 
 
@@ -84,26 +85,39 @@ def _object(value: Any) -> Any:
 def _as(hint: Any, value: Any) -> Any:
     """A JSON value as the type that a field declares."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if value is None or hint is Any:
+    if hint is Any:
         return value
     if origin in (typing.Union, types.UnionType):
-        return _object(value) if isinstance(value, dict) and "type" in value else _as(_only(inner, value), value)
+        return _one_of(inner, value)
     if origin is tuple:
         return tuple(_as(inner[0], item) for item in value)
     if origin is frozenset:
         return frozenset(value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        if isinstance(value, list):
+        if typing.get_origin(inner[0]) is tuple:
             return {tuple(key): _as(inner[1], item) for key, item in value}
         return _revealed(value)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
+    if origin is typing.Literal:
+        return _checked(value, value in inner)
+    if issubclass(hint, StrEnum):
         return hint(value)
-    if isinstance(hint, type) and is_dataclass(hint):
-        return _object(value)
-    return value
+    if is_dataclass(hint):
+        return _one_of((hint,), value)
+    return _checked(value, type(value) is hint or (hint is float and type(value) is int))
 
 
-def _only(options: tuple[Any, ...], value: Any) -> Any:
-    """The member of a union that a list, or a plain value, can be."""
+def _one_of(options: tuple[Any, ...], value: Any) -> Any:
+    """A value as the member of a union that it can be: a dataclass, nothing, a tuple, or a plain value."""
+    if isinstance(value, dict):
+        made = _object(value)
+        return _checked(made, type(made) in options)
+    if value is None:
+        return _checked(value, type(None) in options)
     wanted = tuple if isinstance(value, list) else None
-    return next((o for o in options if typing.get_origin(o) is wanted and o is not type(None)), Any)
+    return _as(next(o for o in options if typing.get_origin(o) is wanted and not is_dataclass(o)), value)
+
+
+def _checked(value: Any, fits: bool) -> Any:
+    if not fits:
+        raise TypeError(f"{value!r} does not belong here")
+    return value

@@ -8,10 +8,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 from bantam.core.presets import LOCAL, LOCAL_MODEL, PRESETS
+from bantam.core.record import dataclass, fields
 from bantam.core.settings import TOOL_NAMES, Config
 
 NEVER_FORWARDED = ("messages", "stream_options")
@@ -30,14 +30,14 @@ NOT_YET = {  # keys of later versions, with the values that ask for nothing
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     """Something in the configuration that cannot be used: one line that names file, line and what to do."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """One `key=value`; `where` is for messages: `model.cfg, line 3` or `-c`."""
 
@@ -123,7 +123,7 @@ def render(config: Config) -> str:
 
 def update(text: str, key: str, value: str) -> str:
     """The text with one line changed, the last that sets `key`, or one more at the end. The rest stays."""
-    lines = text.splitlines(keepends=True) if "\r" not in text else re.split(r"(?<=\n)", text)
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     ending = "\r\n" if "\r\n" in text else "\n"
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at].lstrip("\ufeff").strip()
@@ -132,7 +132,7 @@ def update(text: str, key: str, value: str) -> str:
             last = lines[at][len(lines[at].rstrip("\r\n")) :]
             lines[at] = f"{mark}{key}={value}{last}"
             return "".join(lines)
-    if lines and lines[-1] and not lines[-1].endswith("\n"):
+    if lines[-1]:
         lines[-1] += ending
     return "".join(lines) + f"{key}={value}{ending}"
 
@@ -249,7 +249,7 @@ def _written(value: Any) -> str:
 
 def _forwarded_text(value: Any) -> str:
     """A forwarded value so that `forwarded_value` reads it again."""
-    if isinstance(value, str) and forwarded_value(value) == value and value == value.strip() and "\n" not in value:
+    if isinstance(value, str) and forwarded_value(value) == value and value == value.strip() and value.isprintable():
         return value
     return json.dumps(value)
 

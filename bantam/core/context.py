@@ -2,7 +2,7 @@
 
 import json
 
-from bantam.core.messages import Message, Messages, answers, clean, role_of, system, user
+from bantam.core.messages import Message, Messages, answers, clean, role_of, system, text_of, user
 from bantam.core.settings import Config
 
 CHARS_PER_TOKEN = 4  # a rough mean of English and code
@@ -34,21 +34,23 @@ def is_full(config: Config, messages: Messages) -> bool:
 def prune(messages: Messages, window: int = 0) -> Messages:
     """The same list with old tool output replaced by a mark. Length, order and ids stay; twice is once.
 
-    The newest output and the last user turns are protected, and nothing happens unless enough is freed.
+    The newest output, the last user turns and what the model has not seen yet are protected, and nothing
+    happens unless enough is freed.
     In a small `window` (tokens) both measures shrink with it.
     """
     protected = min(PROTECTED_TOKENS, window // 4) if window else PROTECTED_TOKENS
     worth = min(FREED_TOKENS_MIN, window // 10) if window else FREED_TOKENS_MIN
-    turns, newest, freed = 0, 0, 0
+    turns, newest, freed, seen = 0, 0, 0, False
     pruned = list(messages)
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
         turns += role_of(message) == "user"
-        if answers(message) is None or message.get("content") == CLEARED:
+        seen = seen or role_of(message) == "assistant"
+        if answers(message) is None or len(text_of(message)) <= len(CLEARED):
             continue
         size = estimate((message,))
         newest += size
-        if newest > protected and turns >= PROTECTED_TURNS:
+        if seen and newest > protected and turns >= PROTECTED_TURNS:
             pruned[at] = {**message, "content": CLEARED}
             freed += size
     return tuple(pruned) if freed >= worth and freed else messages

@@ -1,17 +1,17 @@
 """Effects: everything Bantam does, in the imperative. Frozen plain data, one closed union."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from bantam.core.events import Id
 from bantam.core.messages import Message, Messages
+from bantam.core.record import dataclass
 
 # --- requests: each is answered by events with its id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallModel:
     """Answered by any number of `ModelChunks`, then one `ModelEnded` or `ModelFailed`.
 
@@ -25,7 +25,7 @@ class CallModel:
     timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunShell:
     """Answered by any number of `ToolProgress`, then one `CommandEnded`."""
 
@@ -36,7 +36,7 @@ class RunShell:
     output_bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sleep:
     """Answered by `TimerFired`. `seconds` may be scaled in tests, but never below `floor_s` (`Retry-After`)."""
 
@@ -48,21 +48,21 @@ class Sleep:
 # --- the others: not answered
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cancel:
     """Stop an outstanding request; whatever still comes of it is ignored."""
 
     id: Id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Save:
     """Keep the conversation. Always a valid list."""
 
     messages: Messages
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spawn:
     """Start a subagent; answered by `ToolFinished`. Never leaves the core."""
 
@@ -79,8 +79,11 @@ class Reason(StrEnum):
     ITERATIONS = "iterations"  # `max_al_iterations` reached
     INTERRUPTED = "interrupted"
 
+    def __repr__(self) -> str:
+        return f"Reason.{self.name}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Finish:
     """An agent's turn is over. `why` is one line when it did not end well. Never leaves the core."""
 
@@ -89,7 +92,7 @@ class Finish:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Charge:
     """What one model call used, as the server counted it. Never leaves the core."""
 
@@ -98,7 +101,7 @@ class Charge:
     tokens_out: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Withhold:
     """A server refused this request parameter: leave it out for the rest of the run. Never leaves the core."""
 
@@ -108,24 +111,24 @@ class Withhold:
 # --- outputs: what an Emit carries to whoever watches
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Requesting:
     """A request is on its way."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ThoughtDelta:
     """Reasoning, to be shown and never mixed into the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallStarted:
     """A tool call was read. `arguments` as the model wrote them."""
 
@@ -134,7 +137,7 @@ class CallStarted:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultStarted:
     """The header of a tool's result: what follows in `ResultDelta` is its text."""
 
@@ -143,7 +146,7 @@ class ResultStarted:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultDelta:
     """A piece of a result. A glimpse is a sample of output that is not kept: for a live display only."""
 
@@ -153,7 +156,7 @@ class ResultDelta:
     glimpse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultEnded:
     """A tool call is over; `text` is the whole result as the model gets it."""
 
@@ -163,7 +166,7 @@ class ResultEnded:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retrying:
     """A call failed and is tried again after `seconds`. What was shown of this answer does not count."""
 
@@ -173,7 +176,7 @@ class Retrying:
     attempts_max: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Notice:
     """One line a user should see that is no part of the conversation; `error` when something failed."""
 
@@ -181,21 +184,21 @@ class Notice:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Summarised:
     """The summary that `SummaryAsked` asked for."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Returned:
     """Something the user said while the turn ran that was not said to the model: back to the editor."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spent:
     """What a turn used so far: model calls, and tokens as servers counted them."""
 
@@ -204,7 +207,7 @@ class Spent:
     tokens_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnEnded:
     """The last output of a turn; `text` is the last assistant message's."""
 
@@ -229,7 +232,7 @@ Output = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Emit:
     """Show something; `who` is the path of the agent it comes from."""
 

@@ -1,11 +1,11 @@
 """Events: everything that can happen to Bantam, in the past tense. Frozen plain data, one closed union."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from bantam.core.messages import Messages
+from bantam.core.record import dataclass
 from bantam.core.settings import Config
 
 Id = tuple[int, ...]
@@ -26,8 +26,11 @@ class Fault(StrEnum):
     REQUEST = "request"  # the request could not be made at all: a bad URL, a missing file
     ANSWER = "answer"  # status 200 with something that is no answer: an error object, a web page
 
+    def __repr__(self) -> str:  # Python, so that a printed event can be pasted into a test
+        return f"Fault.{self.name}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Failure:
     """A model call that failed. `status` is the HTTP status or 0; `text` are the server's own words."""
 
@@ -40,39 +43,39 @@ class Failure:
 # --- from the user
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UserSaid:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Interrupted:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cleared:
     """Only the system prompt shall stay."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompactAsked:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummaryAsked:
     """A one-line summary is wanted, for a saved session; the conversation stays as it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loaded:
     """A saved conversation takes the place of the present one. Any JSON list is taken and repaired."""
 
     messages: Messages
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConfigChanged:
     config: Config
 
@@ -80,7 +83,7 @@ class ConfigChanged:
 # --- from the model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelChunks:
     """What one network read brought: the provider's JSON objects, unopened."""
 
@@ -88,7 +91,7 @@ class ModelChunks:
     chunks: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelEnded:
     """The answer's body ended in good order. `marked`: the stream's own end mark `[DONE]` was seen."""
 
@@ -96,7 +99,7 @@ class ModelEnded:
     marked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelFailed:
     id: Id
     failure: Failure
@@ -105,7 +108,7 @@ class ModelFailed:
 # --- from tools and time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolProgress:
     """Output of a running command. With `skipped` it is a glimpse: that many bytes before it were left out."""
 
@@ -114,7 +117,7 @@ class ToolProgress:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CommandEnded:
     """A command is over. `code` as in a shell (128+N for signal N); `signal` is that signal's name.
 
@@ -131,7 +134,7 @@ class CommandEnded:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolFinished:
     """A tool that is no command ended with `text` (a subagent, a tool of the library's user)."""
 
@@ -140,7 +143,7 @@ class ToolFinished:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimerFired:
     id: Id
 

@@ -6,7 +6,6 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from bantam.core import assemble, context, failures, limits, messages, tools
@@ -57,6 +56,7 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.failures import Remedy
+from bantam.core.record import dataclass, replace
 from bantam.core.settings import Config
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot
 
@@ -65,7 +65,7 @@ Effects = tuple[Effect | Inner, ...]
 Step = tuple[Agent, Effects]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What the loop may look at and not change."""
 
@@ -88,9 +88,9 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Calling(id=id) as phase, ModelChunks(id=its, chunks=chunks) if id == its:
             return _chunks(agent, phase, chunks)
         case Calling(id=id) as phase, ModelEnded(id=its, marked=marked) if id == its:
-            return _charged(phase, _ended(agent, phase, marked, ctx))
+            return _charged(agent, _ended(agent, phase, marked, ctx))
         case Calling(id=id) as phase, ModelFailed(id=its, failure=failure) if id == its:
-            return _charged(phase, _failed(agent, phase, failure, ctx))
+            return _charged(agent, _failed(agent, phase, failure, ctx))
         case BackingOff(id=id) as phase, TimerFired(id=its) if id == its:
             return _send(agent, phase.purpose, phase.attempt, ctx)
         case Acting(slots), ToolProgress(id=id) if slot := _running(slots, id):
@@ -103,7 +103,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
         case Calling() as phase, Interrupted():
-            return _charged(phase, _interrupt_call(agent, phase))
+            return _charged(agent, _interrupt_call(agent, phase))
         case BackingOff(id=id), Interrupted():
             return _finish(agent, Finish(Reason.INTERRUPTED), (Cancel(id),))
         case Acting(slots), Interrupted():
@@ -121,6 +121,16 @@ def waiting(agent: Agent) -> tuple[Id, ...]:
             return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
         case Idle():
             return ()
+
+
+def charge(agent: Agent) -> Charge:
+    """What the call that an agent waits for has used so far."""
+    match agent.phase:
+        case Calling(partial=partial):
+            tokens = partial.usage.get("prompt_tokens"), partial.usage.get("completion_tokens")
+            return Charge(1, _count(tokens[0]), _count(tokens[1]))
+        case _:
+            return Charge(0, 0, 0)
 
 
 def parameters(config: Config, withheld: frozenset[str]) -> Mapping[str, Any]:
@@ -437,11 +447,9 @@ def _last_words(agent: Agent) -> str:
     return next(said, "")
 
 
-def _charged(phase: Calling, done: Step) -> Step:
+def _charged(agent: Agent, done: Step) -> Step:
     """Count what the call used, first of all, so that limits see it."""
-    usage = phase.partial.usage
-    charge = Charge(1, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
-    return done[0], (charge, *done[1])
+    return done[0], (charge(agent), *done[1])
 
 
 def _count(value: Any) -> int:

@@ -5,6 +5,7 @@ A message is the very JSON object that came or will go, so members nobody here k
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ Call = Mapping[str, Any]
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 NO_RESULT = "no result: the run ended before this call did"
 NAME_LENGTH_MAX = 64  # of a function name; OpenAI's reference: a-z, A-Z, 0-9, _ and -, at most 64
+NESTING_MAX = 100  # levels of lists and objects; what is deeper is an attack on the reader
 
 
 def system(text: str) -> Message:
@@ -105,7 +107,7 @@ def strip_last_assistant(messages: Messages) -> Messages:
 
 
 def strip_reasoning(messages: Messages) -> Messages:
-    """Without the reasoning members, for servers that refuse them. A message left with nothing goes."""
+    """Without the reasoning members, for servers that refuse them."""
     return tuple(
         {key: value for key, value in m.items() if key not in REASONING_KEYS}
         if any(key in m for key in REASONING_KEYS)
@@ -121,17 +123,16 @@ def normalised(message: Message) -> Message:
     present and unique, names are identifiers, arguments are a string that holds a JSON object (llama.cpp
     answers 500 to anything else). Everything else stays as it came.
     """
+    message = map_text(message, clean)  # first: two ids can become equal here
     calls = calls_of(message)
     content = message.get("content")
-    if not isinstance(content, (str, list)) or (content == "" and not calls):
+    if not isinstance(content, (str, list)) or not content:
         content = message["refusal"] if isinstance(message.get("refusal"), str) and not calls else ""
     fixed: dict[str, Any] = {**message, "role": "assistant", "content": content}
     fixed.pop("tool_calls", None)
     if calls:
         fixed["tool_calls"] = [*_with_ids(calls)]
-    scrubbed = map_text(fixed, clean)
-    assert isinstance(scrubbed, dict)
-    return scrubbed
+    return fixed
 
 
 def is_empty(message: Message) -> bool:
@@ -163,7 +164,7 @@ def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
     For files that another version, a crash or a text editor left behind: calls without a result get
     one, results without a call go, and so do messages that say nothing.
     """
-    said = [_readable(m) for m in raw if isinstance(m, Mapping)]
+    said = [_readable(m) for m in raw if isinstance(m, Mapping) and nesting(m) <= NESTING_MAX]
     kept: list[Message] = []
     results: dict[str, Message] = {}
     for at, message in enumerate(said):
@@ -193,24 +194,32 @@ def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
     return tuple(kept)
 
 
-def clean(text: str) -> str:
+def clean(text: str, lone_halves: str = "replace") -> str:
     """Text that is valid UTF-8: the halves of a surrogate pair are joined, a lone half is replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", lone_halves)
     return text
 
 
+def paired(text: str) -> str:
+    """Text with the halves of surrogate pairs joined; a lone half stays, since its other half may come."""
+    return clean(text, "surrogatepass")
+
+
 def map_text(value: Any, change: Callable[[str], str]) -> Any:
-    """The same JSON value with `change` applied to each string, member names included."""
+    """The same JSON value with `change` applied to each string, member names included.
+
+    Numbers that JSON cannot write (NaN, infinity) become null.
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
         return {change(str(key)): map_text(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [map_text(item, change) for item in value]
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def json_object(text: Any) -> dict[str, Any] | None:
@@ -220,10 +229,27 @@ def json_object(text: Any) -> dict[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _no_json(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+read_json = json.JSONDecoder(parse_constant=_no_json).decode
+"""The value of a JSON text, without Python's additions to JSON (NaN, Infinity). Raises ValueError or RecursionError."""
+
+
+def nesting(value: Any) -> int:
+    """Levels of lists and objects, counted without recursion."""
+    level, deep = [value], 0
+    while level := [item for item in level if isinstance(item, (Mapping, list, tuple))]:
+        level = [item for outer in level for item in (outer.values() if isinstance(outer, Mapping) else outer)]
+        deep += 1
+    return deep
 
 
 def _function(call: Call) -> Mapping[str, Any]:
@@ -259,8 +285,10 @@ def _readable(message: Message) -> Message:
     message = map_text(message, clean)
     content = message.get("content")
     if role_of(message) == "tool":
-        text = content if isinstance(content, str) else text_of(message) or json.dumps(content)
+        text = content if isinstance(content, str) else text_of(message) or _as_text(content)
         return {**message, "tool_call_id": str(message.get("tool_call_id") or ""), "content": text}
-    if content is None or isinstance(content, (str, list)):
-        return message
-    return {**message, "content": json.dumps(content)}
+    return message if isinstance(content, (str, list)) else {**message, "content": _as_text(content)}
+
+
+def _as_text(content: Any) -> str:
+    return "" if content is None else json.dumps(content)

@@ -3,13 +3,13 @@
 Addresses and variable names are those of each provider's own documentation.
 """
 
-from dataclasses import dataclass
+from bantam.core.record import dataclass
 
 LOCAL = "local"  # llama.cpp started by Bantam itself
 LOCAL_MODEL = "smollm2"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Preset:
     endpoint: str
     key_variable: str = ""

@@ -12,6 +12,8 @@ T = TypeVar("T", str, bytes)
 
 def add(pieces: tuple[T, ...], piece: T) -> tuple[T, ...]:
     """The rope with `piece` behind it."""
+    if pieces and not piece:
+        return pieces
     while pieces and len(pieces[-1]) <= 2 * len(piece):
         pieces, piece = pieces[:-1], pieces[-1] + piece
     pieces += (piece,)

@@ -1,14 +1,15 @@
 """What the configuration means to the core: one frozen value without the key. `config` reads and writes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from bantam.core.record import dataclass, field
 
 DEPTH_MAX = 5  # levels of subagents below the root, which is level 0
 TOOL_NAMES = ("shell_exec", "run_subagent")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Config:
     """The settings of a run. Times are in seconds. The key is not here: no log or session can hold it."""
 
@@ -30,3 +31,11 @@ class Config:
     editing: str = "emacs"
     forwarded: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.7})
     """What goes into each request body beside the members that Bantam makes itself."""
+
+
+SYSTEM_PROMPT = (
+    "You are Bantam, an agent in the user's terminal. You have a shell: look before you answer, run what is "
+    "needed, check the result, and say briefly and truthfully what you did and found. If the working directory "
+    "or a parent of it has an AGENTS.md, GEMINI.md or CLAUDE.md, read it first and respect it."
+)
+"""For folders without a system.txt."""

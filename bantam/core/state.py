@@ -1,13 +1,13 @@
 """The state: agents, each in one phase, and a phase holds only what is true in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from bantam.core.assemble import Partial
 from bantam.core.effects import Spent
 from bantam.core.events import Id
 from bantam.core.messages import Messages
+from bantam.core.record import dataclass, field
 from bantam.core.settings import Config
 from bantam.core.tools import Action, Heard
 
@@ -15,12 +15,12 @@ Purpose = Literal["reply", "compact", "shrink", "summary"]
 """What a call is for: an answer, `/compact`, the same in the middle of a turn, or the line of `/save`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Idle:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calling:
     """Waiting for the model. `attempt` counts from 1."""
 
@@ -30,7 +30,7 @@ class Calling:
     partial: Partial
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BackingOff:
     """Waiting before the same call is made again."""
 
@@ -39,7 +39,7 @@ class BackingOff:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slot:
     """One tool call on its way: waiting (no id yet), running (an id), or finished (a text)."""
 
@@ -51,7 +51,7 @@ class Slot:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Acting:
     slots: tuple[Slot, ...]
 
@@ -59,7 +59,7 @@ class Acting:
 Phase = Idle | Calling | BackingOff | Acting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Agent:
     """One loop with its own messages: the root at path (), or a subagent at the id that spawned it."""
 
@@ -76,7 +76,7 @@ class Agent:
     """What the user said meanwhile; said before the next call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """All agents of one conversation, and what was spent."""
 

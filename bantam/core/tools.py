@@ -6,12 +6,13 @@ ever runs with arguments that did not parse.
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from bantam.core import rope
 from bantam.core.events import CommandEnded, ToolProgress
-from bantam.core.messages import Call, Message, call_arguments, call_name, json_object
+from bantam.core.messages import Call, Message, call_arguments, call_name, clean, json_object, read_json
+from bantam.core.record import dataclass, replace
 from bantam.core.settings import DEPTH_MAX
 
 QUOTE_MAX = 300  # characters of the model's own arguments that an error quotes
@@ -31,17 +32,17 @@ _TOOLS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShellExec:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSubagent:
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unusable:
     """A call that cannot be run; `why` is its result."""
 
@@ -51,7 +52,7 @@ class Unusable:
 Action = ShellExec | RunSubagent | Unusable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heard:
     """The output of a running command so far: its beginning, and the newest glimpse of the rest."""
 
@@ -60,7 +61,8 @@ class Heard:
     glimpse: str = ""
 
 
-def definitions(names: Collection[str]) -> tuple[Message, ...]:
+@cache
+def definitions(names: tuple[str, ...]) -> tuple[Message, ...]:
     """The `tools` member of a request."""
     return tuple(
         {
@@ -99,6 +101,7 @@ def parse(call: Call, names: Collection[str], depth: int, cut: bool) -> Action:
     value = arguments[member]
     if not isinstance(value, str):
         return Unusable(f"error: {member!r} of {name} must be a string. {_quote(raw)}")
+    value = clean(value)  # JSON can spell half a character, which no process can be given
     match name:
         case "shell_exec" if "\0" in value:
             return Unusable("error: the command has a NUL character, which no process can be given")
@@ -152,7 +155,7 @@ def _why_not(raw: Any) -> str:
     if not isinstance(raw, str):
         return f"they are {_kind(raw)}"
     try:
-        return f"they are {_kind(json.loads(raw))}"
+        return f"they are {_kind(read_json(raw))}"
     except (ValueError, RecursionError) as problem:
         return str(problem)
 
@@ -163,5 +166,5 @@ def _kind(value: Any) -> str:
 
 
 def _quote(raw: Any) -> str:
-    text = raw if isinstance(raw, str) else json.dumps(raw)
+    text = clean(raw) if isinstance(raw, str) else json.dumps(raw)
     return f"They were: {text[:QUOTE_MAX]}" + ("…" if len(text) > QUOTE_MAX else "")

@@ -5,7 +5,6 @@ nothing of phases beyond what an agent waits for.
 """
 
 from collections import deque
-from dataclasses import replace
 
 from bantam.core import context, loop, messages
 from bantam.core.effects import (
@@ -31,6 +30,7 @@ from bantam.core.events import (
     ToolFinished,
     UserSaid,
 )
+from bantam.core.record import replace
 from bantam.core.settings import Config
 from bantam.core.state import Agent, Idle, Session
 
@@ -51,7 +51,7 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
         return replace(session, config=event.config, withheld=frozenset()), ()
     if isinstance(event, Answer) and event.id in session.agents:  # a subagent's end is told in here alone
         return session, ()
-    if isinstance(event, (UserSaid, CompactAsked, SummaryAsked)) and idle(session):
+    if _begins(event) and idle(session):
         session = replace(session, spent=Spent())
     out: list[Effect] = []
     inbox: deque[tuple[Id, Event]] = deque([(_owner(event), event)])
@@ -72,10 +72,8 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                 case Cancel(id) if id in session.agents:
                     session, cancels = _cut(session, id)
                     out += cancels
-                case Charge(calls, tokens_in, tokens_out):
-                    spent = session.spent
-                    spent = Spent(spent.calls + calls, spent.tokens_in + tokens_in, spent.tokens_out + tokens_out)
-                    session = replace(session, spent=spent)
+                case Charge():
+                    session = _charge(session, effect)
                 case Withhold(parameter):
                     session = replace(session, withheld=session.withheld | {parameter})
                 case Finish() if path:
@@ -109,10 +107,26 @@ def _owner(event: Event) -> Id:
     return event.id[:-1] if isinstance(event, Answer) else ROOT
 
 
+def _begins(event: Event) -> bool:
+    """Whether the event begins a turn of an idle session."""
+    match event:
+        case UserSaid(text):
+            return bool(text.strip())
+        case _:
+            return isinstance(event, (CompactAsked, SummaryAsked))
+
+
+def _charge(session: Session, charge: Charge) -> Session:
+    spent = Spent(charge.calls, charge.tokens_in, charge.tokens_out)
+    return replace(session, spent=_sum(session.spent, spent))
+
+
 def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
-    """Without an agent and all below it; and the cancellation of what they waited for."""
+    """Without an agent and all below it; and the cancellation of what they waited for, which is charged."""
     cut = {p: agent for p, agent in session.agents.items() if p[: len(path)] == path}
     cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in loop.waiting(agent) if id not in cut]
+    for agent in cut.values():
+        session = _charge(session, loop.charge(agent))
     agents = {p: agent for p, agent in session.agents.items() if p not in cut}
     return replace(session, agents=agents), cancels
 

@@ -2,29 +2,29 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from bantam.core.config import Problem
 from bantam.core.presets import PRESETS
+from bantam.core.record import dataclass
 from bantam.core.settings import Config
 
 VARIABLE = "OPENAI_API_KEY"
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UseFile:
     """Send the key that is written in model.cfg or given with -c."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UseVariable:
     """Send the key that this environment variable holds."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoKey:
     pass
 

@@ -5,7 +5,6 @@ terminal raw: control characters, escape sequences and direction overrides becom
 """
 
 import re
-from dataclasses import dataclass, replace
 
 from bantam.core.effects import (
     CallStarted,
@@ -24,6 +23,7 @@ from bantam.core.effects import (
 )
 from bantam.core.events import Id
 from bantam.core.messages import clean
+from bantam.core.record import dataclass, replace
 
 Pair = tuple[str, str]
 REQUESTING = "...requesting..."
@@ -40,7 +40,7 @@ STYLES = {  # SGR parameters (ECMA-48, 8.3.117)
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """Where output stands: who wrote last, what kind of text, whether its line is still open."""
 
@@ -83,7 +83,7 @@ def settle(column: Column) -> tuple[Column, list[Pair]]:
     """End what is open: the reasoning block, the line."""
     pairs: list[Pair] = []
     if column.carry:
-        column, pairs = _write(replace(column, carry=""), column.who, column.kind, "\ufffd")
+        column, pairs = _write(replace(column, carry=""), column.who, column.kind, column.carry)
     if not column.fresh:
         pairs.append(("", "\n"))
     if column.kind == "thought":

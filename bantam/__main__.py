@@ -1,0 +1,33 @@
+"""The program's entry. Start-up is imports, so the version is answered before any, and nothing is slow at exit."""
+
+import sys
+
+from bantam import __version__
+
+
+def main() -> None:
+    """Run Bantam and leave with its exit status."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        print(f"bantam {__version__}")
+        return
+    import gc
+    import os
+
+    gc.disable()  # nothing of what imports make is garbage; whoever runs for long enables it again
+    from bantam.front import cli
+
+    try:
+        code = cli.run(arguments)
+        sys.stdout.flush()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:  # before the signal handlers stand
+        code = 130
+    except BrokenPipeError:
+        code = 141
+    os._exit(code)  # an interpreter that holds aiohttp takes 30 ms to tidy up what the system tidies anyway
+
+
+if __name__ == "__main__":
+    main()

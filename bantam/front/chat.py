@@ -1,0 +1,283 @@
+"""One conversation with whoever asks: the runtime wired to real handlers, and the slash commands.
+
+The editor, piped lines and one-shot runs are small programs around this.
+"""
+
+import os
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+from bantam.core import commands, config, redact, tree
+from bantam.core.commands import Command
+from bantam.core.config import Problem
+from bantam.core.effects import CallModel, Emit, Reason, RunShell, Sleep, Summarised
+from bantam.core.events import (
+    Cleared,
+    CompactAsked,
+    ConfigChanged,
+    Event,
+    Failure,
+    Fault,
+    Interrupted,
+    Loaded,
+    ModelFailed,
+    SummaryAsked,
+    UserSaid,
+)
+from bantam.core.messages import Messages
+from bantam.core.presets import LOCAL
+from bantam.front import setup
+from bantam.front.screen import Screen
+from bantam.front.setup import Setup
+from bantam.shell import local, process, store, timer
+from bantam.shell.model import Model
+from bantam.shell.runtime import Runtime
+from bantam.shell.store import Log, Store, StoreError
+
+
+class Quit(Exception):
+    """The user wants to leave."""
+
+
+class Chat:
+    """A conversation. `options` are the values of `-c`; `autosaves` is off in print mode."""
+
+    def __init__(
+        self,
+        found: Setup,
+        options: Sequence[str],
+        screen: Screen,
+        autosaves: bool = True,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.config, self.screen = found.config, screen
+        self._key, self._options, self._environ = found.key, options, environ
+        self._autosaves = autosaves
+        self._complaints: set[str] = set()
+        self._summary = ""
+        self._store = Store(store.home())
+        self._log = Log(self._store, found.config, found.system)
+        self._model = Model(found.config.endpoint, found.key, self.clean)
+        self._local: local.LocalServer | None = None
+        self._local_problem = ""
+        self._start_local()
+        scale = setup.backoff_scale(environ)
+        start = time.monotonic()
+        self.runtime = Runtime(
+            tree.start(found.config, redact.text(found.key, found.system)),
+            {CallModel: self._call, RunShell: self._run, Sleep: lambda request: timer.sleep(request, scale)},
+            self._show,
+            self._keep,
+            self._write_log,
+            lambda event: redact.event(self._key, event),
+            lambda: time.monotonic() - start,
+        )
+        for notice in found.notices:
+            screen.say(notice, "notice", error=True)
+
+    # --- what can be asked
+
+    async def line(self, text: str) -> Reason:
+        """A line that was typed or piped: a command, or something for the model."""
+        command = commands.parse(text)
+        return await (self.say(text) if command is None else self.obey(command))
+
+    async def say(self, text: str) -> Reason:
+        return (await self.runtime.turn(UserSaid(text))).reason
+
+    async def obey(self, command: Command) -> Reason:
+        """Carry out a slash command. Raises Quit."""
+        try:
+            return await self._obey(command)
+        except StoreError as problem:
+            return self._refuse(str(problem))
+
+    def interrupt(self) -> None:
+        """Stop the turn, if there is one."""
+        if self.runtime.busy:
+            self.runtime.tell(Interrupted())
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        await self.runtime.close()
+        await self._model.close()
+        if self._local:
+            self._local.stop()
+
+    def save(self) -> None:
+        """Save on the way out; what failed is said."""
+        self._keep(tree.conversation(self.runtime.session))
+
+    def sessions(self) -> list[str]:
+        """The ids that `/load` takes, for completion."""
+        return self._store.ids()
+
+    def clean(self, text: str) -> str:
+        """The text without the key, fit to be kept."""
+        return redact.text(self._key, text)
+
+    # --- commands
+
+    async def _obey(self, command: Command) -> Reason:
+        match command:
+            case commands.Save():
+                return await self._save()
+            case commands.List():
+                self._list()
+            case commands.Load(id):
+                return self._load(id)
+            case commands.Compact():
+                return await self._compact()
+            case commands.Cfg(key, value):
+                return self._show_config(key) if value is None else self._set(key, value)
+            case commands.Clear():
+                self.runtime.tell(Cleared())
+                self.screen.say("the conversation was cleared", "notice")
+            case commands.Help():
+                self.screen.say(commands.help_text())
+            case commands.Quit():
+                raise Quit
+            case commands.Wrong(why):
+                return self._refuse(why)
+        return Reason.DONE
+
+    async def _save(self) -> Reason:
+        """Save first, then ask the model for the summary: nothing is lost when it cannot give one."""
+        said = tree.conversation(self.runtime.session)
+        if len(said) < 2:
+            return self._refuse("there is nothing to save yet")
+        if not self.config.save:
+            return self._refuse("save=false: nothing is kept")
+        self._summary = ""
+        id = self._store.save_new(said, store.first_words(said))
+        ended = await self.runtime.turn(SummaryAsked())
+        if self._summary:
+            self._store.save(id, said, self._summary)
+        self.screen.say(f"saved as {id}: {self._summary or store.first_words(said)}", "notice")
+        return ended.reason
+
+    def _list(self) -> None:
+        rows = self._store.saved()
+        if not rows:
+            self.screen.say("no saved sessions", "notice")
+        width = max((len(row.id) for row in rows), default=0)
+        for row in rows:
+            self.screen.say(f"{row.id:<{width}}  {row.created}  {row.count:>4} messages  {row.summary}")
+
+    def _load(self, wanted: str) -> Reason:
+        id = self._store.find(wanted)
+        if isinstance(id, Problem):
+            return self._refuse(id.text)
+        loaded = self._store.load(id)
+        self.runtime.tell(Loaded(loaded))
+        count = len(tree.conversation(self.runtime.session)) - 1
+        self.screen.say(f"loaded {id}: {count} messages", "notice")
+        return Reason.DONE
+
+    async def _compact(self) -> Reason:
+        ended = await self.runtime.turn(CompactAsked())
+        if ended.reason is Reason.DONE and ended.text:
+            self.screen.say(f"compacted to:\n{ended.text}", "notice")
+        return ended.reason
+
+    def _show_config(self, key: str) -> Reason:
+        rows = config.shown(self.config, self._key is not None)
+        chosen = [f"{name}={value}" for name, value in rows if key in ("", name)]
+        if not chosen:
+            return self._refuse(f"{key} is not set")
+        self.screen.say("\n".join(chosen))
+        return Reason.DONE
+
+    def _set(self, key: str, value: str) -> Reason:
+        """Change one line of model.cfg and go on with it; whatever is wrong with it changes nothing."""
+        old = setup.read_text(setup.CONFIG_FILE)
+        if isinstance(old, Problem):
+            return self._refuse(old.text)
+        if "\n" in value or "\r" in value:
+            return self._refuse(f"/cfg {key}: a value is one line")
+        entry = config.entry_of(f"{key}={value}", "/cfg")
+        if isinstance(entry, Problem):
+            return self._refuse(entry.text)
+        text = config.update(old or "", key, entry.value)
+        found = setup.from_text(text, self._options, self._environ)
+        if isinstance(found, Problem):
+            return self._refuse(found.text)
+        path = Path(setup.CONFIG_FILE)
+        try:
+            mode = path.stat().st_mode & 0o7777 if path.exists() else 0o600
+            store.write_whole(path.resolve(), text.encode(), mode)
+        except OSError as problem:
+            return self._refuse(f"cannot write {setup.CONFIG_FILE}: {problem.strerror or problem}")
+        self._reconfigure(found)
+        self._show_config(key) if key != "api_key" else self.screen.say("api_key changed", "notice")
+        return Reason.DONE
+
+    def _reconfigure(self, found: Setup) -> None:
+        changed = (found.config.provider, found.config.model) != (self.config.provider, self.config.model)
+        self.config, self._key = found.config, found.key
+        self._model.endpoint, self._model.key = found.config.endpoint, found.key
+        self.screen.recolor(found.config.color)
+        self.runtime.tell(ConfigChanged(found.config))
+        if changed:
+            self._start_local()
+
+    def _refuse(self, why: str) -> Reason:
+        self.screen.say(why, error=True)
+        return Reason.FAILED
+
+    # --- handlers and sinks
+
+    async def _call(self, request: CallModel) -> AsyncIterator[Event]:
+        if self.config.provider == LOCAL:
+            try:
+                if self._local is None:
+                    raise local.LocalProblem(self._local_problem)
+                self._model.endpoint = await self._local.endpoint()
+            except local.LocalProblem as problem:
+                yield ModelFailed(request.id, Failure(Fault.REQUEST, str(problem)))
+                return
+        async for event in self._model.call(request):
+            yield event
+
+    def _run(self, request: RunShell) -> AsyncIterator[Event]:
+        return process.run(request, setup.child_environment(self._environ, self._key))
+
+    def _start_local(self) -> None:
+        """Have llama.cpp load its model while the user still types."""
+        if self._local:
+            self._local.stop()
+        self._local = None
+        if self.config.provider != LOCAL:
+            return
+        path = local.find_model(self.config.model)
+        if isinstance(path, local.LocalProblem):
+            self._local_problem = str(path)
+        else:
+            self._local = local.LocalServer(path)
+            self._local.begin()
+
+    def _show(self, emit: Emit) -> None:
+        if isinstance(emit.output, Summarised):
+            self._summary = emit.output.text
+        self.screen.show(emit)
+
+    def _keep(self, said: Messages) -> None:
+        if self._autosaves and self.config.save and len(said) > 1:
+            try:
+                self._store.autosave(said)
+            except StoreError as problem:
+                self._complain(problem)
+
+    def _write_log(self, now: float, event: Event) -> None:
+        if self.config.save:
+            try:
+                self._log.append(now, event)
+            except StoreError as problem:
+                self._complain(problem)
+
+    def _complain(self, problem: StoreError) -> None:
+        """Say once what cannot be kept; the chat goes on."""
+        if str(problem) not in self._complaints:
+            self._complaints.add(str(problem))
+            self.screen.say(f"{problem}; the conversation goes on unsaved", error=True)

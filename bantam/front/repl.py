@@ -1,0 +1,278 @@
+"""The REPL: a prompt, a turn, a prompt. prompt_toolkit edits the line; the conversation is in `chat`.
+
+The prompt is painted first, and aiohttp imported behind it. However this ends, the terminal is as it was.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import get_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+
+from bantam import __version__
+from bantam.core import config, status
+from bantam.core.settings import Config
+from bantam.front import tty
+from bantam.front.chat import Chat, Quit
+from bantam.front.complete import Completions, History
+from bantam.front.keys import bindings
+from bantam.front.screen import Screen
+from bantam.front.setup import Setup
+from bantam.shell import model
+
+HISTORY_FILE = "~/.bantam_history"
+LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
+# a prompt in some colour, even if it is the usual one, is painted with the blank at its end
+PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
+
+
+def run(found: Setup, options: Sequence[str]) -> int:
+    """Talk until the user leaves or a signal ends it; returns the exit status."""
+    return asyncio.run(_run(found, options, os.path.expanduser(HISTORY_FILE)))
+
+
+async def _run(found: Setup, options: Sequence[str], history: str) -> int:
+    screen = Screen("transcript", found.config.color)
+    chat = Chat(found, options, screen)
+    try:
+        return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, _load).run()
+    finally:
+        chat.save()
+        await chat.close()
+
+
+class Conversation(Protocol):
+    """What the REPL needs of a `Chat`."""
+
+    config: Config
+
+    async def line(self, text: str) -> object:
+        """Carry out a line. Raises Quit."""
+
+    def interrupt(self) -> None: ...
+
+    def sessions(self) -> list[str]: ...
+
+    def clean(self, text: str) -> str: ...
+
+
+class Cancelled(Exception):
+    """Ctrl+C at the prompt."""
+
+
+class Ended(Exception):
+    """A signal came at the prompt."""
+
+
+class Repl:
+    """Asks for lines and has the chat carry them out, until someone wants to leave.
+
+    `behind` is run once, in a thread, when the first prompt stands.
+    """
+
+    def __init__(
+        self,
+        chat: Conversation,
+        screen: Screen,
+        keyboard: Vt100Input,
+        display: Output,
+        history: str,
+        behind: Callable[[], None],
+    ) -> None:
+        self._chat, self._screen = chat, screen
+        self._keyboard, self._display = keyboard, display
+        self._behind: Callable[[], None] | None = behind
+        self._ahead: list[KeyPress] = []  # typed before the editor could take it
+        self._status = 0
+        self._working = False  # a turn runs
+        self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
+        self._complained = False
+        self._history = History(history, chat.clean, lambda: chat.config.save, self._complain)
+        self._editor = self._make_editor()
+
+    async def run(self) -> int:
+        """The whole session; returns the exit status."""
+        self._heed_signals()
+        with self._keyboard.raw_mode():  # all the time: what is typed during a turn is neither echoed nor changed
+            tty.keep_typed_before(self._keyboard)
+            self._greet()
+            while not self._status:
+                try:
+                    text = await self._ask()
+                    self._warned = False
+                    if text.strip():
+                        await self._turn(text)
+                except Cancelled:
+                    if self._leaves():
+                        break
+                except (EOFError, Ended, Quit):
+                    break
+                except OSError:  # the terminal is gone
+                    self._end(128 + signal.SIGHUP)
+                except Exception as bug:  # in the editor, so that asking again would not help
+                    self._unexpected(bug)
+                    self._end(status.FAILED)
+        return self._status
+
+    # --- asking
+
+    def _make_editor(self) -> PromptSession[str]:
+        made: PromptSession[str] = PromptSession(
+            self._prompt,
+            multiline=True,
+            prompt_continuation=self._continuation,
+            key_bindings=bindings(lambda: "lf" in (self._chat.config.enter, os.environ.get("BANTAM_ENTER"))),
+            history=self._history,
+            completer=Completions(lambda: sorted(self._chat.sessions(), reverse=True), self._keys),
+            complete_in_thread=True,
+            complete_while_typing=False,
+            search_ignore_case=True,
+            enable_open_in_editor=True,
+            enable_suspend=True,
+            interrupt_exception=Cancelled,
+            input=self._keyboard,
+            output=self._display,
+        )
+        tty.use_painter(made.app)
+        made.app.ttimeoutlen = tty.ESCAPE_S
+        made.app.after_render += self._painted
+        made.default_buffer.on_text_changed += self._forget_warning
+        return made
+
+    async def _ask(self) -> str:
+        """The next line, or several of them."""
+        self._screen.fresh_line()
+        self._ahead = get_typeahead(self._keyboard)
+        settings, colored = self._chat.config, self._screen.colored
+        self._editor.style = COLORED if colored else PLAIN
+        self._editor.color_depth = None if colored else ColorDepth.DEPTH_1_BIT
+        self._editor.editing_mode = EditingMode.VI if settings.editing == "vi" else EditingMode.EMACS
+        return await self._editor.prompt_async(handle_sigint=False, set_exception_handler=False)
+
+    def _prompt(self) -> StyleAndTextTuples:
+        return [("class:prompt", tty.PROMPT if self._columns() >= tty.COLUMNS_MIN else "")]
+
+    def _continuation(self, width: int, line_number: int, wrap_count: int) -> str:
+        return " " * width
+
+    def _columns(self) -> int:
+        return self._display.get_size().columns
+
+    def _keys(self) -> list[str]:
+        return sorted({*config.names(), *self._chat.config.forwarded})
+
+    def _forget_warning(self, _: object) -> None:
+        self._warned = False
+
+    def _leaves(self) -> bool:
+        """What Ctrl+C at the prompt means: away with the text, or a warning, or the end."""
+        text = self._editor.default_buffer.text
+        if text:
+            self._history.remember(text)
+            self._warned = False
+        elif self._warned:
+            return True
+        else:
+            self._screen.say(LEAVE_HINT, "notice")
+            self._warned = True
+        return False
+
+    # --- a turn
+
+    async def _turn(self, text: str) -> None:
+        """One line for the chat. Raises Quit."""
+        work = asyncio.ensure_future(self._chat.line(text))
+        self._working = True
+        try:
+            with tty.TypeAhead(self._keyboard, self._display, self._chat.interrupt).reading():
+                await self._carry_out(work)
+        finally:
+            self._working = False
+
+    async def _carry_out(self, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except Quit:
+            raise
+        except Exception as bug:  # one turn is lost, and not the conversation
+            self._unexpected(bug)
+            with suppress(Exception):
+                self._chat.interrupt()
+
+    # --- what may come at any time
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self._unexpected(context.get("exception") or context["message"]))
+        loop.add_signal_handler(signal.SIGINT, self._stop, Cancelled())
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._end, 128 + number)
+        self._screen.reader_gone = lambda: self._end(128 + signal.SIGHUP)
+
+    def _end(self, code: int) -> None:
+        self._status = self._status or code
+        self._stop(Ended())
+
+    def _stop(self, why: Exception) -> None:
+        """Stop the turn, or the editor with `why`."""
+        app = self._editor.app
+        if self._working:
+            asyncio.get_running_loop().call_soon(self._chat.interrupt)  # once the turn has begun
+        elif app.is_running and not app.is_done:
+            app.exit(exception=why)
+
+    def _unexpected(self, bug: object) -> None:
+        words = f"{type(bug).__name__}: {bug}" if isinstance(bug, Exception) else str(bug)
+        self._say(f"bantam: unexpected error: {' '.join(words.split())}")
+
+    def _complain(self, problem: str) -> None:
+        """Say once that the history does not work."""
+        if not self._complained:
+            self._complained = True
+            self._say(problem)
+
+    def _say(self, problem: str) -> None:
+        """A line of an error, above the editor if it is there."""
+        app = self._editor.app
+        if app.is_running:
+            app.renderer.erase()
+        self._screen.say(problem, error=True)
+        app.invalidate()
+
+    # --- the start
+
+    def _greet(self) -> None:
+        self._screen.say(f"bantam {__version__}, {self._chat.config.model}; /help lists the commands", "notice")
+
+    def _painted(self, _: object) -> None:
+        """The prompt stands: the editor can have what was typed ahead, and what is slow can go on behind it."""
+        if self._ahead:  # prompt_toolkit takes it before it has read the history, so that Up would do nothing
+            keys, self._ahead = self._ahead, []
+            asyncio.get_running_loop().call_soon(self._type, keys)
+        if self._behind:
+            threading.Thread(target=self._behind, daemon=True).start()
+            self._behind = None
+
+    def _type(self, keys: list[KeyPress]) -> None:
+        self._editor.app.key_processor.feed_multiple(keys)
+        self._editor.app.key_processor.process_keys()
+
+
+def _load() -> None:
+    """Import aiohttp, and have garbage collected again once nothing more is imported."""
+    with suppress(Exception):  # whoever needs it will say what is wrong
+        model.load()
+    gc.freeze()
+    gc.enable()

@@ -1,0 +1,106 @@
+"""What a run starts from: model.cfg and system.txt of the working directory, `-c` options, the key."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bantam.core import config, trust
+from bantam.core.config import Entry, Problem
+from bantam.core.presets import PRESETS
+from bantam.core.record import dataclass
+from bantam.core.settings import SYSTEM_PROMPT, Config
+
+CONFIG_FILE, SYSTEM_FILE = "model.cfg", "system.txt"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The settings, and the key beside them."""
+
+    config: Config
+    key: str | None
+    system: str
+    notices: tuple[str, ...]
+
+
+def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
+    """Read the files of the working directory. `options` are the values of `-c`."""
+    text = read_text(CONFIG_FILE)
+    system = read_text(SYSTEM_FILE)
+    if isinstance(text, Problem) or isinstance(system, Problem):
+        return text if isinstance(text, Problem) else system if isinstance(system, Problem) else Problem("")
+    found = from_text(text or "", options, environ)
+    if isinstance(found, Problem):
+        return found
+    return Setup(found.config, found.key, SYSTEM_PROMPT if system is None else system, found.notices)
+
+
+def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
+    """The settings of a model.cfg's text and of `-c` options, without a system prompt."""
+    written = config.entries(text, CONFIG_FILE)
+    if isinstance(written, Problem):
+        return written
+    given: list[Entry] = []
+    for option in options:
+        entry = config.entry_of(option, f"-c {option.partition('=')[0]}")
+        if isinstance(entry, Problem):
+            return entry
+        given.append(entry)
+    both = (*written, *given)
+    settings = config.parse(both)
+    if isinstance(settings, Problem):
+        return settings
+    chosen = any(entry.key == "endpoint" for entry in given)
+    source = trust.key_source(settings, config.secret(both), {k for k, v in environ.items() if v}, chosen)
+    match source:
+        case Problem():
+            return source
+        case trust.UseFile():
+            key = config.secret(both)
+        case trust.UseVariable(name):
+            key = environ[name]
+        case trust.NoKey():
+            key = None
+    return Setup(settings, key, "", config.notices(both))
+
+
+def read_text(name: str) -> str | Problem | None:
+    """The text of a file of the working directory; None where there is none."""
+    try:
+        data = Path(name).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        return Problem(f"{name}: cannot be read: {problem.strerror or problem}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data[: problem.start].count(b"\n") + 1
+        return Problem(f"{name}, line {line}: not UTF-8; save the file as UTF-8")
+
+
+def child_environment(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
+    """The environment of commands: Bantam's own without the key, under whatever name it stands."""
+    variables = {trust.VARIABLE, *(preset.key_variable for preset in PRESETS.values())}
+    return {
+        name: value
+        for name, value in environ.items()
+        if not (name in variables and value == key) and (not key or len(key) < 6 or value != key)
+    }
+
+
+def backoff_scale(environ: Mapping[str, str]) -> float:
+    """BANTAM_BACKOFF_SCALE: a factor of the Fibonacci delays, for tests."""
+    try:
+        return max(0.0, float(environ.get("BANTAM_BACKOFF_SCALE") or 1))
+    except ValueError:
+        return 1.0
+
+
+def working_directory(folder: str) -> Problem | None:
+    """Work in another folder (`-C`)."""
+    try:
+        os.chdir(folder)
+    except OSError as problem:
+        return Problem(f"-C {folder}: {problem.strerror or problem}")
+    return None

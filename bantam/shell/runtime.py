@@ -1,0 +1,108 @@
+"""The interpreter: events into the core, effects out of it. Decides nothing.
+
+A handler is an async generator from a request to the events that answer it. It never raises, ends with
+exactly one final event, and leaves nothing running when it is cancelled. The dict of handlers is the whole
+plug-in system.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, assert_never
+
+from bantam.core import tree
+from bantam.core.effects import CallModel, Cancel, Effect, Emit, Request, RunShell, Save, Sleep, TurnEnded
+from bantam.core.events import Event, Id
+from bantam.core.messages import Messages
+from bantam.core.state import Session
+
+Handler = Callable[[Any], AsyncIterator[Event]]
+
+
+class Runtime:
+    """One session and everything that is outstanding for it.
+
+    `sink` shows outputs, `keep` saves the conversation, `log` is told each event before it happens,
+    `clean` takes secrets out of it. `clock` counts seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        handlers: Mapping[type[Request], Handler],
+        sink: Callable[[Emit], None],
+        keep: Callable[[Messages], None],
+        log: Callable[[float, Event], None],
+        clean: Callable[[Event], Event],
+        clock: Callable[[], float],
+    ) -> None:
+        self.session = session
+        self._handlers, self._sink, self._keep, self._log = handlers, sink, keep, log
+        self._clean, self._clock = clean, clock
+        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._turn: asyncio.Future[TurnEnded] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return not tree.idle(self.session)
+
+    async def turn(self, event: Event) -> TurnEnded:
+        """Let an event that begins a turn happen, and wait for the turn's end."""
+        self._turn = asyncio.get_running_loop().create_future()
+        self.tell(event)
+        ended = await self._turn
+        await self.settled()
+        return ended
+
+    def tell(self, event: Event) -> None:
+        """Let `event` happen. Synchronous, so no two events ever interleave."""
+        now, event = self._clock(), self._clean(event)
+        self._log(now, event)
+        self.session, effects = tree.step(self.session, event, now)
+        for effect in effects:
+            self._perform(effect)
+
+    async def settled(self) -> None:
+        """Wait until what was cancelled has ended: its processes, its connections."""
+        while self._ending:
+            await asyncio.wait(self._ending)
+
+    async def close(self) -> None:
+        """Cancel whatever is outstanding and wait for its end."""
+        for id in list(self._tasks):
+            self._cancel(id)
+        await self.settled()
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Emit(who, output):
+                self._sink(effect)
+                if isinstance(output, TurnEnded) and not who and self._turn and not self._turn.done():
+                    self._turn.set_result(output)
+            case Save(messages):
+                self._keep(messages)
+            case Cancel(id):
+                self._cancel(id)
+            case CallModel() | RunShell() | Sleep():
+                self._tasks[effect.id] = asyncio.get_running_loop().create_task(self._answer(effect))
+            case never:
+                assert_never(never)
+
+    def _cancel(self, id: Id) -> None:
+        task = self._tasks.pop(id, None)
+        if task is not None and not task.done():
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            task.cancel()
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            async for event in self._handlers[type(request)](request):
+                self.tell(event)
+        except Exception as bug:  # neither handlers nor the core raise: a bug must end the turn, not vanish
+            if self._turn is None or self._turn.done():
+                raise
+            self._turn.set_exception(bug)
+        finally:
+            if self._tasks.get(request.id) is asyncio.current_task():
+                del self._tasks[request.id]
