@@ -19,12 +19,16 @@ def main() -> None:
 
     try:
         code = cli.run(arguments)
-        sys.stdout.flush()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:  # before the signal handlers stand
         code = 130
-    except BrokenPipeError:
+    except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
+        os.write(2, f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n".encode(errors="replace"))
+        code = 1
+    try:
+        sys.stdout.flush()
+    except OSError:
         code = 141
     os._exit(code)  # an interpreter that holds aiohttp takes 30 ms to tidy up what the system tidies anyway
 
