@@ -27,7 +27,8 @@ def main() -> None:
         os.write(2, f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n".encode(errors="replace"))
         code = 1
     try:
-        sys.stdout.flush()
+        if sys.stdout:  # None where it was closed before the start
+            sys.stdout.flush()
     except OSError:
         code = 141
     os._exit(code)  # an interpreter that holds aiohttp takes 30 ms to tidy up what the system tidies anyway

@@ -287,8 +287,8 @@ def _readable(message: Message) -> Message:
     if role_of(message) == "tool":
         text = content if isinstance(content, str) else text_of(message) or _as_text(content)
         return {**message, "tool_call_id": str(message.get("tool_call_id") or ""), "content": text}
-    return message if isinstance(content, (str, list)) else {**message, "content": _as_text(content)}
+    return message if content and isinstance(content, (str, list)) else {**message, "content": _as_text(content)}
 
 
 def _as_text(content: Any) -> str:
-    return "" if content is None else json.dumps(content)
+    return "" if content is None or content in ("", []) else json.dumps(content)

@@ -112,7 +112,7 @@ class Repl:
                 try:
                     text = await self._ask()
                     self._warned = False
-                    if text.strip():
+                    if text.strip() and not self._status:
                         await self._turn(text)
                 except Cancelled:
                     if self._leaves():

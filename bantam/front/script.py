@@ -38,10 +38,10 @@ FILES = {
     "birds.txt": "bantam 900\ngoldcrest 6\ngoose 4000\nostrich 120000\nrobin 18\nswan 11000\nwren 9\n",
     "notes.txt": "The weights in birds.txt are in grams.\nAsk the goose.\n",
 }
-LOOK = "ls; wc -l *.txt; grep -n bantam birds.txt"
+LOOK = "ls; wc -l *.txt; grep bantam birds.txt"
 QUESTIONS = {  # for the subagents: the command that finds the answer, and the words for it
     "How many birds are in birds.txt?": ("wc -l <birds.txt", "There are {} birds."),
-    "Which bird in birds.txt is the heaviest?": ("sort -n -k 2 birds.txt | tail -n 1", "The heaviest is: {}"),
+    "Which bird of birds.txt is heaviest?": ("sort -nk2 birds.txt | tail -n 1", "The heaviest is: {}"),
 }
 
 
@@ -146,7 +146,7 @@ def _command(talk: Talk) -> Reply:
     lines = _output(talk.results[-1])
     if lines is None:
         return _step(2, f"The command did not run: {_short(talk.results[-1])}")
-    last = f', and grep found the last one,\n"{_short(lines[-1])}".' if lines else "."
+    last = f', the last one from grep:\n"{_short(lines[-1])}".' if lines else "."
     return _step(
         2,
         "That was a real shell, in a scratch folder that goes when you leave. What it\n"
