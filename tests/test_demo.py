@@ -203,8 +203,7 @@ def test_by_itself_the_tour_shows_all_steps_and_leaves_nothing_behind(tour: Tour
         "bantam> The first line,\n        and the second.\n",
         "2 lines arrived",
         "| [tool call: shell_exec(",
-        "[tool result: run_subagent]\nThere are 7 birds.\n",
-        "[tool result: run_subagent]\nThe heaviest is: ostrich 120000\n",
+        "[tool result: run_subagent]\n",
         "1 2 3 4 5 6 7 8",
         "(Ctrl+C)\n",
         "You stopped me at ",
@@ -214,6 +213,8 @@ def test_by_itself_the_tour_shows_all_steps_and_leaves_nothing_behind(tour: Tour
     at = 0
     for text in shown:
         at = run.out.index(text, at)
+    for text in ("There are 7 birds.\n", "The heaviest is: ostrich 120000\n"):  # whichever subagent ends first
+        assert "[tool result: run_subagent]\n" + text in run.out
 
 
 def test_a_signal_ends_the_tour_and_removes_the_folder(tour: Tour) -> None:
