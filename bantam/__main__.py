@@ -24,7 +24,9 @@ def main() -> None:
     except KeyboardInterrupt:  # before the signal handlers stand
         code = 130
     except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
-        os.write(2, f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n".encode(errors="replace"))
+        os.write(
+            2, f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n".encode(errors="replace")
+        )
         code = 1
     try:
         if sys.stdout:  # None where it was closed before the start

@@ -112,9 +112,9 @@ def test_a_file_is_replaced_whole_and_leaves_no_spare(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def logged(folder: Path, config: Config = Config()) -> tuple[Store, Log]:
+def logged(folder: Path, keep: int = 200) -> tuple[Store, Log]:
     store = Store(folder)
-    log = Log(store, config, "s")
+    log = Log(store, Config(logs_keep=keep), "s")
     for at, event in enumerate(EVENTS):
         log.append(at / 10, event)
     return store, log
@@ -149,10 +149,28 @@ def test_a_log_cut_anywhere_loses_at_most_the_unfinished_event(
 
 def test_old_logs_go_and_the_newest_stay(tmp_path: Path) -> None:
     for _ in range(5):
-        store, _ = logged(tmp_path, Config(logs_keep=3))
+        store, _ = logged(tmp_path, keep=3)
     assert len(list(store.logs.iterdir())) == 3
 
 
 def test_no_log_is_made_before_something_happens(tmp_path: Path) -> None:
     Log(Store(tmp_path / "home"), Config(), "s")
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b'{"id": "autosave", "messages": [{"ro', b"\0" * 5000, b"[]", b'{"messages": 3}', None]
+)
+def test_a_broken_autosave_is_put_aside_and_not_lost(tmp_path: Path, data: bytes | None) -> None:
+    store = Store(tmp_path)
+    place = store.sessions / "autosave.json"
+    store.sessions.mkdir(parents=True)
+    if data is None:
+        place.mkdir()
+    else:
+        place.write_bytes(data)
+    aside = Path(store.autosave(SAID))
+    assert aside.is_dir() if data is None else aside.read_bytes() == data
+    assert store.load("autosave") == SAID
+    assert store.autosave(SAID) == ""
+    assert Store(tmp_path).autosave(SAID) == ""

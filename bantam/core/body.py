@@ -36,7 +36,9 @@ def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
         data = data.lstrip(b"\xef\xbb\xbf \t\r\n")  # byte by byte, since a BOM can come in pieces
         if not data:
             return body, []
-        body = replace(body, kind="json" if data[:1] in b"{[" else "events", head=data[:HEAD_BYTES])
+        body = replace(body, kind="json" if data[:1] in b"{[" else "events")
+    if len(body.head) < HEAD_BYTES:
+        body = replace(body, head=(body.head + data)[:HEAD_BYTES])
     if body.kind == "json":
         return replace(body, tail=rope.add(body.tail, data)), []
     tail, payloads = sse.feed(body.tail, data)

@@ -29,7 +29,7 @@ def decode(value: Any) -> Any:
     """What `encode` was given. Raises ValueError for what it never gives."""
     try:
         return _object(value)
-    except (KeyError, TypeError, AttributeError) as problem:
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise ValueError(f"not an event of this version: {problem}") from None
 
 
@@ -86,17 +86,15 @@ def _as(hint: Any, value: Any) -> Any:
     """A JSON value as the type that a field declares."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
-        return value
+        return _revealed(value)
     if origin in (typing.Union, types.UnionType):
         return _one_of(inner, value)
-    if origin is tuple:
-        return tuple(_as(inner[0], item) for item in value)
-    if origin is frozenset:
-        return frozenset(value)
+    if origin in (tuple, frozenset):
+        return origin(_as(inner[0], item) for item in _checked(value, isinstance(value, list)))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         if typing.get_origin(inner[0]) is tuple:
-            return {tuple(key): _as(inner[1], item) for key, item in value}
-        return _revealed(value)
+            return {_as(inner[0], key): _as(inner[1], item) for key, item in value}
+        return _revealed(_checked(value, isinstance(value, dict)))
     if origin is typing.Literal:
         return _checked(value, value in inner)
     if issubclass(hint, StrEnum):
@@ -114,7 +112,8 @@ def _one_of(options: tuple[Any, ...], value: Any) -> Any:
     if value is None:
         return _checked(value, type(None) in options)
     wanted = tuple if isinstance(value, list) else None
-    return _as(next(o for o in options if typing.get_origin(o) is wanted and not is_dataclass(o)), value)
+    possible = [o for o in options if typing.get_origin(o) is wanted and o is not type(None) and not is_dataclass(o)]
+    return _as(possible[0], value) if possible else _checked(value, False)
 
 
 def _checked(value: Any, fits: bool) -> Any:

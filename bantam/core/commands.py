@@ -91,8 +91,8 @@ def parse(line: str) -> Command | None:
     if name == "/load":
         return Load(rest) if rest else Wrong("/load needs the id of a session; /list shows them")
     if name == "/cfg":
-        key, value = [*rest.split(None, 1), "", ""][:2] if "=" not in rest.split(" ")[0] else rest.split("=", 1)
-        return Cfg(key.strip(), value.strip() if rest != key else None)
+        key, sign, value = re.split(r"(\s*=\s*|\s+|$)", rest, maxsplit=1)
+        return Cfg(key, value if sign else None)
     near = difflib.get_close_matches(name, NAMES, 1, 0.5)
     hint = f"did you mean {near[0]}?" if near else "/help lists the commands"
     return Wrong(f"unknown command {name}; {hint}")

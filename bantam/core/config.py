@@ -61,6 +61,8 @@ def entries(text: str, name: str = "model.cfg") -> tuple[Entry, ...] | Problem:
 
 def entry_of(line: str, where: str) -> Entry | Problem:
     """One `key=value`, as in a line of the file or behind `-c`."""
+    if len(_lines(line.strip())) > 1:
+        return Problem(f"{where}: expected one line, found {line[:60]!r}")
     key, sign, value = line.partition("=")
     key = key.strip()
     if not sign or not re.fullmatch(r"[A-Za-z_][\w.-]*", key):

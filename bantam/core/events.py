@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from bantam.core.messages import Messages
 from bantam.core.record import dataclass
 from bantam.core.settings import Config
 
@@ -72,7 +71,7 @@ class SummaryAsked:
 class Loaded:
     """A saved conversation takes the place of the present one. Any JSON list is taken and repaired."""
 
-    messages: Messages
+    messages: tuple[Any, ...]
 
 
 @dataclass(frozen=True)

@@ -291,4 +291,4 @@ def _readable(message: Message) -> Message:
 
 
 def _as_text(content: Any) -> str:
-    return "" if content is None or content in ("", []) else json.dumps(content)
+    return "" if content in (None, "", []) else json.dumps(content)

@@ -265,7 +265,9 @@ class Chat:
     def _keep(self, said: Messages) -> None:
         if self._autosaves and self.config.save and len(said) > 1:
             try:
-                self._store.autosave(said)
+                aside = self._store.autosave(said)
+                if aside:
+                    self.screen.say(f"the autosave could not be read; it is kept as {aside}", error=True)
             except StoreError as problem:
                 self._complain(problem)
 

@@ -18,8 +18,7 @@ def bindings(enter_is_lf: Callable[[], bool]) -> KeyBindings:
     # in vi mode Escape would have to wait for what follows, so it does only where there is no other newline
     alt = editing & (emacs_mode | lf)
 
-    @made.add("enter", filter=editing)
-    @made.add("c-j", filter=editing & lf)
+    @made.add("enter", filter=editing)  # and so does LF, which prompt_toolkit takes for Enter if nobody binds it
     def submit(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 

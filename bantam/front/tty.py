@@ -105,7 +105,7 @@ class Steady(HSplit):
 
 
 class Painter(Renderer):
-    """Paints only what changed, also at the end, and never asks where the cursor is.
+    """Paints only what changed, also at the end.
 
     prompt_toolkit's own paints finished input again, and whoever waits for the next prompt would find that.
     """
@@ -120,11 +120,8 @@ class Painter(Renderer):
             self.output.erase_down()
             self.reset()
 
-    def request_absolute_cursor_position(self) -> None:
-        pass
-
     def report_absolute_cursor_row(self, row: int) -> None:
-        """An answer to someone else's question, such as the program that ran before."""
+        """Nothing here has asked: it is the answer to whatever ran before."""
 
 
 class Echo(Renderer):

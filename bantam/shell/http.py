@@ -36,6 +36,7 @@ KEPT_S = 60  # an idle connection; many servers and gateways drop it after that
 REST_S = 0.05  # for the end of a body whose last event was read
 WRITE_BYTES = 65_536  # of a request's body, about
 STALE_MAX = 10  # kept connections that turn out dead, a call
+ROUNDS = 3  # of the loop, from the abort of a TLS connection until its reader knows
 
 ERRORS = (aiohttp.ClientError, OSError, RuntimeError)
 """What this module and a response's content raise when a server, a network or an address is at fault."""
@@ -196,10 +197,14 @@ class Client:
             max_field_size=HEADER_BYTES_MAX,
         )
         self._tls: ssl.SSLContext | None = None
-        self._used: WeakSet[asyncio.BaseTransport] = WeakSet()
+        self._known: WeakSet[asyncio.WriteTransport] = WeakSet()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection. Calls that still run fail."""
+        for transport in list(self._known):
+            transport.abort()
+        for _ in range(ROUNDS):  # or aiohttp lets go of a response without telling who reads it, for ever
+            await asyncio.sleep(0)
         await self._session.close()
 
     async def open(self, post: Post) -> aiohttp.ClientResponse | Failure:
@@ -226,21 +231,16 @@ class Client:
         if isinstance(options, Failure):
             return options
         for _ in range(STALE_MAX):
-            upload = Upload(post.body, post.timeout_s)
+            upload = Upload(post.body, post.timeout_s, self._known)
             try:
-                response = await self._session.post(url, data=upload, allow_redirects=False, **options)
+                return await self._session.post(url, data=upload, allow_redirects=False, **options)
             except BaseException as error:
                 upload.abort()
                 if isinstance(error, ValueError) and not isinstance(error, ERRORS):
                     raise aiohttp.InvalidURL(url) from error  # a host with a label of 64 letters, for one
                 stale = isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError))
-                kept = upload.transport is None or upload.transport in self._used
-                if not stale or not kept or isinstance(error, aiohttp.ClientConnectorError):
+                if not stale or not upload.kept or isinstance(error, aiohttp.ClientConnectorError):
                     raise
-            else:
-                if upload.transport is not None:
-                    self._used.add(upload.transport)
-                return response
         raise aiohttp.ServerDisconnectedError
 
     def _options(self, url: str, post: Post) -> dict[str, Any] | Failure:
@@ -266,23 +266,28 @@ class Upload(aiohttp.Payload):
 
     _autoclose = True  # there is nothing to close
 
-    def __init__(self, body: Sequence[bytes], timeout_s: float) -> None:
+    def __init__(self, body: Sequence[bytes], timeout_s: float, known: WeakSet[asyncio.WriteTransport]) -> None:
         super().__init__(body, content_type="application/json")
         self._size = sum(map(len, body))
-        self._body, self._timeout_s = body, timeout_s
-        self.transport: asyncio.WriteTransport | None = None
+        self._body, self._timeout_s, self._known = body, timeout_s, known
+        self._transport: asyncio.WriteTransport | None = None
+        self.kept = True
+        """The connection had a request before, or was lost before it could be told."""
 
     def abort(self) -> None:
         """Close the connection without waiting for anybody: not for a full pipe, not for TLS's goodbye."""
-        if self.transport is not None:
-            self.transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     async def write(self, writer: AbstractStreamWriter) -> None:
         await self.write_with_length(writer, None)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         assert isinstance(writer, StreamWriter)
-        self.transport = writer.transport
+        self._transport = writer.transport
+        if self._transport is not None:
+            self.kept = self._transport in self._known
+            self._known.add(self._transport)
         for data in _writes(self._body):
             async with asyncio.timeout(self._timeout_s):
                 await writer.write(data)

@@ -48,6 +48,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.sessions, self.logs = root / "sessions", root / "logs"
         self._root = root
+        self._autosaved = False
 
     def save_new(self, said: Messages, summary: str) -> str:
         """Keep a conversation as a new session; returns its id."""
@@ -78,8 +79,33 @@ class Store:
         except OSError as problem:
             raise _failed("save", path, problem) from None
 
-    def autosave(self, said: Messages) -> None:
+    def autosave(self, said: Messages) -> str:
+        """Keep a copy of the conversation; returns where something that was no autosave was put, or nothing."""
+        aside = "" if self._autosaved else self._set_aside()
+        self._autosaved = True
         self.save(AUTOSAVE, said, first_words(said))
+        return aside
+
+    def _set_aside(self) -> str:
+        """Move away what is not ours at the autosave's place, once a run: a cut file, another program's, a folder.
+
+        Only its ends are looked at, for a session may be large.
+        """
+        path = self.sessions / f"{AUTOSAVE}.json"
+        try:
+            if _looks_whole(path):
+                return ""
+            _folder(self._root, self.sessions)
+            for id in _fresh_ids():
+                aside = self.sessions / f"{AUTOSAVE}-broken-{id}.json"
+                if not aside.exists():
+                    path.rename(aside)
+                    return str(aside)
+        except FileNotFoundError:
+            pass
+        except OSError as problem:
+            raise _failed("save", path, problem) from None
+        return ""
 
     def saved(self) -> list[Saved]:
         """All sessions that can be read, newest first."""
@@ -212,6 +238,22 @@ def _session(path: Path) -> Mapping[str, Any]:
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
         raise StoreError(f"cannot read {path}: it is not a saved session")
     return record
+
+
+def _looks_whole(path: Path) -> bool:
+    """Whether a file begins and ends as `save` writes it. Raises OSError."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    try:
+        info = os.fstat(fd)
+        whole = stat.S_ISREG(info.st_mode) and info.st_size > 20
+        return whole and os.pread(fd, 8, 0) == b'{"id": "' and os.pread(fd, 2, info.st_size - 2) == b"]}"
+    finally:
+        os.close(fd)
 
 
 def _read(path: Path) -> bytes:
