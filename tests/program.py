@@ -40,8 +40,11 @@ class Place:
         return [sys.executable, "-m", "bantam", *arguments]
 
     def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[bytes]":
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        return subprocess.Popen(self.command(*arguments), cwd=self.work, env=self.environment, **pipes)
+        pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        started: subprocess.Popen[bytes] = subprocess.Popen(
+            self.command(*arguments), cwd=self.work, env=self.environment, **pipes
+        )
+        return started
 
     def run(self, *arguments: str, piped: bytes | str | None = None) -> Ran:
         data = piped.encode() if isinstance(piped, str) else piped

@@ -5,6 +5,7 @@ handler feeds the bytes and decides nothing.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -14,9 +15,12 @@ from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnd
 from bantam.core.messages import NESTING_MAX, nesting
 from bantam.core.record import dataclass, replace
 
+PAYLOAD_BYTES_MAX = 64_000_000  # of one event, or of an answer that is not streamed
 HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
 DONE = "[DONE]"
-_decode = json.JSONDecoder(parse_constant=lambda _: None).decode  # NaN is no JSON and must not travel on
+_decode = json.JSONDecoder(  # NaN and 1e999 are no numbers of JSON, and must not travel on
+    parse_constant=lambda _: None, parse_float=lambda digits: x if math.isfinite(x := float(digits)) else None
+).decode
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,12 @@ def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
     if len(body.head) < HEAD_BYTES:
         body = replace(body, head=(body.head + data)[:HEAD_BYTES])
     if body.kind == "json":
-        return replace(body, tail=rope.add(body.tail, data)), []
-    tail, payloads = sse.feed(body.tail, data)
+        tail, payloads = rope.add(body.tail, data), list[str]()
+    else:
+        tail, payloads = sse.feed(body.tail, data)
+    if sum(map(len, tail)) > PAYLOAD_BYTES_MAX:
+        too_much = Failure(Fault.ANSWER, f"the answer is larger than {PAYLOAD_BYTES_MAX // 10**6} MB")
+        return body, [ModelFailed(body.id, too_much)]
     return _told(replace(body, tail=tail), _events(body.id, payloads))
 
 
