@@ -26,7 +26,7 @@ from bantam.core.assemble import Partial, finished, merge
 from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import Message, text_of
-from bantam.shell import http
+from bantam.shell import address, http
 from bantam.shell.model import Model
 from scripts.fakemodel import FakeModel, Reply, Script, echo, serving
 from tests.loopback import Authority, Proxy, Server, environment, needs_openssl, read_request, says
@@ -199,8 +199,8 @@ def test_without_tools_parameters_or_key_nothing_stands_for_them() -> None:
     ],
 )
 def test_an_endpoint_is_a_base_or_the_whole(endpoint: str, url: str) -> None:
-    target = http.target(endpoint)
-    assert isinstance(target, http.Target)
+    target = address.target(endpoint)
+    assert isinstance(target, address.Target)
     assert target.url == url
     assert target.login == ("u:p@" if "@" in endpoint else "")
     assert not any(secret in target.shown for secret in ("u:p", "api-version", "chat/completions"))
@@ -935,7 +935,7 @@ def test_a_redirect_to_nowhere_is_the_status(location: str) -> None:
     ],
 )
 def test_which_proxy(url: str, variables: Mapping[str, str], proxy: str) -> None:
-    found = http.proxy_for(url, variables)
+    found = address.proxy_for(url, variables)
     assert not isinstance(found, Failure)
     assert (found.url if found else "") == proxy
 
@@ -1098,7 +1098,7 @@ assert dict(os.environ) == before
 assert "set_default_verify_paths" not in vars(ssl.SSLContext)
 from aiohttp import connector
 print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], end=" ")
-from bantam.shell import http
+from bantam.shell import address, http
 print(http.tls_context().cert_store_stats()["x509"])
 """
 

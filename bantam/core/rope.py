@@ -18,7 +18,3 @@ def add(pieces: tuple[T, ...], piece: T) -> tuple[T, ...]:
         pieces, piece = pieces[:-1], pieces[-1] + piece
     pieces += (piece,)
     return pieces
-
-
-def size(pieces: tuple[T, ...]) -> int:
-    return sum(map(len, pieces))

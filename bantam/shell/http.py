@@ -1,23 +1,21 @@
-"""HTTP for the model handler: addresses, proxies, certificates, one kept session, and words for what fails.
+"""HTTP for the model handler: certificates, one kept session, and words for what fails.
 
 The only module that imports aiohttp, and so the slow one: import it when a call needs it, or in the
 program through `model.load`. It decides nothing: what failed becomes a `Failure`.
 """
 
 import asyncio
-import ipaddress
 import os
 import re
 import socket
 import ssl
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin
 from weakref import WeakSet
 
 import aiohttp
@@ -27,8 +25,8 @@ from aiohttp.http_writer import StreamWriter
 from bantam.core import trust
 from bantam.core.events import Failure, Fault
 from bantam.core.record import dataclass
+from bantam.shell import address
 
-PATH = "/chat/completions"
 HOPS_MAX = 5
 HEADER_BYTES_MAX = 65_536  # of one header; 8 KB, aiohttp's limit, is less than some gateways' policies and cookies
 ERROR_BYTES = 4096  # of an error's body
@@ -40,101 +38,6 @@ ROUNDS = 3  # of the loop, from the abort of a TLS connection until its reader k
 
 ERRORS = (aiohttp.ClientError, OSError, RuntimeError)
 """What this module and a response's content raise when a server, a network or an address is at fault."""
-
-
-# --- addresses
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a call goes. `shown` is its endpoint without what may be secret, `login` a user and a password."""
-
-    url: str
-    shown: str
-    login: str = ""
-
-
-@dataclass(frozen=True)
-class Proxy:
-    url: str
-    login: str = ""
-
-
-def target(endpoint: str) -> Target | Failure:
-    """The address behind an endpoint: a base URL, or the whole one, with or without a slash or a query."""
-    shown = _shown(endpoint)
-    try:
-        parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    if not host or parts.scheme not in ("http", "https") or re.search(r"[\x00-\x20\x7f\\]", endpoint):
-        return Failure(Fault.REQUEST, f"endpoint={shown} is no URL of an API, such as https://api.openai.com/v1")
-    path = parts.path.rstrip("/").removesuffix(PATH) + PATH
-    return Target(urlunsplit((parts.scheme, _authority(parts), path, parts.query, "")), shown, _login(parts))
-
-
-def proxy_for(url: str, environment: Mapping[str, str]) -> Proxy | Failure | None:
-    """The proxy that the environment names for `url`; None to go directly, as to loopback always."""
-    parts = urlsplit(url)
-    value = _variable(environment, f"{parts.scheme}_proxy") or _variable(environment, "all_proxy")
-    if not value or trust.is_loopback(url) or _goes_directly(parts, _variable(environment, "no_proxy")):
-        return None
-    try:
-        proxy = urlsplit(value if "://" in value else f"http://{value}")
-        usable = proxy.scheme in ("http", "https") and proxy.hostname and proxy.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        return Failure(Fault.REQUEST, f"the environment's proxy {_shown(value)} cannot be used: it is no http:// URL")
-    return Proxy(f"{proxy.scheme}://{_authority(proxy)}", _login(proxy))
-
-
-def basic(login: str) -> str:
-    """The header's value for `user:password`."""
-    return f"Basic {b64encode(login.encode()).decode()}"
-
-
-def _shown(url: str) -> str:
-    """A URL without user, password, query and the path that every call has."""
-    plain = re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", r"\1", url, flags=re.I)
-    return re.split(r"[?#]", plain)[0].rstrip("/").removesuffix(PATH)
-
-
-def _authority(parts: SplitResult) -> str:
-    return parts.netloc.rpartition("@")[2]
-
-
-def _login(parts: SplitResult) -> str:
-    return f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
-
-
-def _variable(environment: Mapping[str, str], name: str) -> str:
-    return environment.get(name, environment.get(name.upper(), "")).strip()
-
-
-def _goes_directly(parts: SplitResult, no_proxy: str) -> bool:
-    """Whether an entry of NO_PROXY is meant: a name and all below it, with a port or not, an address, a network."""
-    host = parts.hostname or ""
-    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    for entry in no_proxy.lower().replace(",", " ").split():
-        name, colon, wanted = entry.rpartition(":")
-        if not (colon and wanted.isdecimal()) or (":" in name and not name.endswith("]")):
-            name, wanted = entry, str(port)
-        name = name.strip("[]").removeprefix("*").removeprefix(".")
-        if wanted == str(port) and (not name or host == name or host.endswith(f".{name}") or _lies_in(host, name)):
-            return True
-    return False
-
-
-def _lies_in(host: str, network: str) -> bool:
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False
-
-
-# --- what a server asks for
 
 
 def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
@@ -177,11 +80,11 @@ def tls_context() -> ssl.SSLContext | Failure:
 class Post:
     """One request, its body in pieces of any size; nothing may come or go for `timeout_s`."""
 
-    target: Target
+    target: address.Target
     headers: Mapping[str, str]
     body: Sequence[bytes]
     timeout_s: float
-    proxy: Proxy | None = None
+    proxy: address.Proxy | None = None
 
 
 class Client:
@@ -220,10 +123,10 @@ class Client:
             await rest(response)
             drop(response)
             if response.status not in (307, 308) or trust.origin(location) != trust.origin(url):
-                text = f"it redirects to {_shown(location)}; set endpoint to that"
+                text = f"it redirects to {address.shown(location)}; set endpoint to that"
                 return Failure(Fault.HTTP, text, response.status)
             url = location
-        return Failure(Fault.HTTP, f"more than {HOPS_MAX} redirects, the last to {_shown(url)}", response.status)
+        return Failure(Fault.HTTP, f"more than {HOPS_MAX} redirects, the last to {address.shown(url)}", response.status)
 
     async def _send(self, url: str, post: Post) -> aiohttp.ClientResponse | Failure:
         """One POST; once more at once if a kept connection turns out to be dead."""
@@ -250,7 +153,7 @@ class Client:
         if post.proxy:
             options["proxy"] = post.proxy.url
             if post.proxy.login:
-                own = {"Proxy-Authorization": basic(post.proxy.login)}
+                own = {"Proxy-Authorization": address.basic(post.proxy.login)}
                 # for the tunnel that leads to TLS, else for the request itself
                 options.update({"proxy_headers": own} if secure else {"headers": {**post.headers, **own}})
         if secure or (post.proxy and post.proxy.url.startswith("https:")):
@@ -401,7 +304,7 @@ def _location(response: aiohttp.ClientResponse, url: str) -> str:
 # --- words
 
 
-def failure_of(error: Exception, shown: str, proxy: Proxy | None, timeout_s: float) -> Failure:
+def failure_of(error: Exception, shown: str, proxy: address.Proxy | None, timeout_s: float) -> Failure:
     """What one of `ERRORS` means, in words without Python and without secrets."""
     match error:
         case aiohttp.ClientProxyConnectionError() if proxy:

@@ -16,6 +16,7 @@ from bantam.core.body import Body, feed, finish
 from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, Id, ModelEnded, ModelFailed
 from bantam.core.messages import Message
+from bantam.shell import address
 
 if TYPE_CHECKING:
     from bantam.shell import http
@@ -117,7 +118,7 @@ class Model:
         """The request as it will be sent."""
         from bantam.shell import http
 
-        target = http.target(self.endpoint)
+        target = address.target(self.endpoint)
         if isinstance(target, Failure):
             return target
         headers = dict(HEADERS)
@@ -126,8 +127,8 @@ class Model:
                 return Failure(Fault.REQUEST, "the API key holds a character that no header can carry")
             headers["Authorization"] = f"Bearer {self.key}"
         elif target.login:
-            headers["Authorization"] = http.basic(target.login)
-        proxy = http.proxy_for(target.url, os.environ)
+            headers["Authorization"] = address.basic(target.login)
+        proxy = address.proxy_for(target.url, os.environ)
         if isinstance(proxy, Failure):
             return proxy
         try:
