@@ -1,7 +1,7 @@
 """The interpreter with real asyncio and handlers of three lines."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -53,7 +53,7 @@ class Host:
             lambda: 0.0,
         )
 
-    async def call(self, request: CallModel) -> AsyncIterator[Event]:
+    async def call(self, request: CallModel) -> AsyncGenerator[Event, None]:
         reply = self.replies.pop(0)
         if isinstance(reply, Failure):
             yield ModelFailed(request.id, reply)
@@ -61,10 +61,10 @@ class Host:
             yield ModelChunks(request.id, (reply,))
             yield ModelEnded(request.id)
 
-    async def run(self, request: RunShell) -> AsyncIterator[Event]:
+    async def run(self, request: RunShell) -> AsyncGenerator[Event, None]:
         yield CommandEnded(request.id, 0, "out")
 
-    async def sleep(self, request: Sleep) -> AsyncIterator[Event]:
+    async def sleep(self, request: Sleep) -> AsyncGenerator[Event, None]:
         yield TimerFired(request.id)
 
 
@@ -96,7 +96,7 @@ def test_an_interrupt_waits_until_the_handler_has_cleaned_up() -> None:
     async def scene() -> None:
         began, cleaned = asyncio.Event(), []
 
-        async def slow(request: RunShell) -> AsyncIterator[Event]:
+        async def slow(request: RunShell) -> AsyncGenerator[Event, None]:
             try:
                 began.set()
                 await asyncio.Event().wait()
@@ -120,7 +120,7 @@ def test_close_cancels_what_is_outstanding() -> None:
     async def scene() -> None:
         ended = []
 
-        async def hang(request: CallModel) -> AsyncIterator[Event]:
+        async def hang(request: CallModel) -> AsyncGenerator[Event, None]:
             try:
                 await asyncio.Event().wait()
                 yield ModelEnded(request.id)
@@ -138,7 +138,7 @@ def test_close_cancels_what_is_outstanding() -> None:
 
 def test_a_bug_in_a_handler_ends_the_turn_instead_of_vanishing() -> None:
     async def scene() -> None:
-        async def broken(request: CallModel) -> AsyncIterator[Event]:
+        async def broken(request: CallModel) -> AsyncGenerator[Event, None]:
             raise ZeroDivisionError
             yield ModelEnded(request.id)
 

@@ -2,7 +2,7 @@
 
 import json
 
-from bantam.core.messages import Message, Messages, answers, clean, role_of, system, text_of, user
+from bantam.core.messages import Message, Messages, answers, clean, role_of, system, text_of, user, with_text
 from bantam.core.settings import Config
 
 CHARS_PER_TOKEN = 4  # a rough mean of English and code
@@ -51,7 +51,7 @@ def prune(messages: Messages, window: int = 0) -> Messages:
         size = estimate((message,))
         newest += size
         if seen and newest > protected and turns >= PROTECTED_TURNS:
-            pruned[at] = {**message, "content": CLEARED}
+            pruned[at] = with_text(message, CLEARED)
             freed += size
     return tuple(pruned) if freed >= worth and freed else messages
 

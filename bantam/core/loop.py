@@ -8,23 +8,17 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 from collections.abc import Mapping
 from typing import Any
 
-from bantam.core import assemble, context, failures, limits, messages, tools
+from bantam.core import assemble, context, failures, limits, messages, shown, tools
 from bantam.core.assemble import Partial
 from bantam.core.effects import (
     CallModel,
-    CallStarted,
     Cancel,
-    Charge,
     Effect,
-    Emit,
     Finish,
     Inner,
     Notice,
     Reason,
     Requesting,
-    ResultDelta,
-    ResultEnded,
-    ResultStarted,
     Retrying,
     Returned,
     RunShell,
@@ -58,7 +52,8 @@ from bantam.core.events import (
 from bantam.core.failures import Remedy
 from bantam.core.record import dataclass, replace
 from bantam.core.settings import Config
-from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot
+from bantam.core.shown import emit
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot, charge
 
 STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
 Effects = tuple[Effect | Inner, ...]
@@ -112,27 +107,6 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return agent, ()
 
 
-def waiting(agent: Agent) -> tuple[Id, ...]:
-    """The ids of the requests that an agent waits for."""
-    match agent.phase:
-        case Calling(id=id) | BackingOff(id=id):
-            return (id,)
-        case Acting(slots):
-            return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
-        case Idle():
-            return ()
-
-
-def charge(agent: Agent) -> Charge:
-    """What the call that an agent waits for has used so far."""
-    match agent.phase:
-        case Calling(partial=partial):
-            tokens = partial.usage.get("prompt_tokens"), partial.usage.get("completion_tokens")
-            return Charge(1, _count(tokens[0]), _count(tokens[1]))
-        case _:
-            return Charge(0, 0, 0)
-
-
 def parameters(config: Config, withheld: frozenset[str]) -> Mapping[str, Any]:
     """The members of a request body beside `messages` and `tools`."""
     made: dict[str, Any] = {"model": config.model, "stream": config.stream}
@@ -152,7 +126,7 @@ def _say(agent: Agent, text: str, ctx: Context) -> Step:
 def _ask(agent: Agent, purpose: Purpose, ctx: Context) -> Step:
     """A call about the conversation, outside of it."""
     if len(agent.messages) < 2:
-        return _finish(agent, Finish(Reason.DONE), (_emit(agent, Notice("there is nothing to summarise yet")),))
+        return _finish(agent, Finish(Reason.DONE), (emit(agent, Notice("there is nothing to summarise yet")),))
     return _send(replace(agent, iterations=0, strips=0), purpose, 1, ctx)
 
 
@@ -161,7 +135,7 @@ def _call_model(agent: Agent, ctx: Context) -> Step:
     reason = limits.over(ctx.config, agent.iterations)
     if reason is not None:
         why = limits.explain(reason, ctx.config)
-        return _finish(agent, Finish(reason, _last_words(agent), why), (_emit(agent, Notice(why, error=True)),))
+        return _finish(agent, Finish(reason, _last_words(agent), why), (emit(agent, Notice(why, error=True)),))
     said = tuple(messages.user(text) for text in agent.queued)
     agent = replace(agent, messages=agent.messages + said, queued=())
     if context.is_full(ctx.config, agent.messages):
@@ -183,7 +157,7 @@ def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
             sent = context.summary_request(agent.messages)
     offered = tools.definitions(ctx.config.tools) if purpose == "reply" else ()
     asked = parameters(ctx.config, ctx.withheld)
-    return agent, (_emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout))
+    return agent, (emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout))
 
 
 # --- the answer
@@ -191,13 +165,13 @@ def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
 
 def _chunks(agent: Agent, phase: Calling, chunks: tuple[Mapping[str, Any], ...]) -> Step:
     partial = phase.partial
-    shown: list[TextDelta | ThoughtDelta] = []
+    told: list[TextDelta | ThoughtDelta] = []
     for chunk in chunks:
         partial = assemble.merge(partial, chunk)
         thought, text = assemble.deltas(chunk) if phase.purpose == "reply" else ("", "")
-        shown += [ThoughtDelta(thought)] if thought else []
-        shown += [TextDelta(text)] if text else []
-    return replace(agent, phase=replace(phase, partial=partial)), tuple(_emit(agent, o) for o in shown)
+        told += [ThoughtDelta(thought)] if thought else []
+        told += [TextDelta(text)] if text else []
+    return replace(agent, phase=replace(phase, partial=partial)), tuple(emit(agent, o) for o in told)
 
 
 def _ended(agent: Agent, phase: Calling, marked: bool, ctx: Context) -> Step:
@@ -217,10 +191,10 @@ def _ended(agent: Agent, phase: Calling, marked: bool, ctx: Context) -> Step:
         case "shrink":
             shorter = context.compacted(agent.messages, text, whole=False)
             agent, effects = _call_model(replace(agent, messages=shorter), ctx)
-            return agent, (_emit(agent, Notice("the conversation was compacted to fit the model")), *effects)
+            return agent, (emit(agent, Notice("the conversation was compacted to fit the model")), *effects)
         case "summary":
             line = context.summary_line(text)
-            return _finish(agent, Finish(Reason.DONE, line), (_emit(agent, Summarised(line)),))
+            return _finish(agent, Finish(Reason.DONE, line), (emit(agent, Summarised(line)),))
 
 
 def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messages.Message, ctx: Context) -> Step:
@@ -234,7 +208,7 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
     )
     if slots:
         return _advance(agent, slots, ctx)
-    notes = (_emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
+    notes = (emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
     if agent.queued:
         agent, effects = _call_model(agent, ctx)
         return agent, notes + effects
@@ -258,12 +232,11 @@ def _advance(agent: Agent, slots: tuple[Slot, ...], ctx: Context) -> Step:
             continue
         if slot.id is not None or (busy and not together):
             break
-        arguments = _arguments(agent, slot.call_id)
-        effects.append(_emit(agent, CallStarted(slot.call_id, slot.name, arguments)))
+        effects.append(shown.started(agent, slot))
         match slot.action:
             case tools.Unusable(why):
                 rest[at] = replace(slot, text=why)
-                effects += _shown(agent, slot, why, error=True)
+                effects += shown.result(agent, slot, why, error=True)
                 continue
             case tools.ShellExec(command):
                 id, agent = _next_id(agent)
@@ -285,16 +258,15 @@ def _settle(agent: Agent, slots: tuple[Slot, ...], effects: Effects, ctx: Contex
 
 def _progress(agent: Agent, slots: tuple[Slot, ...], slot: Slot, event: ToolProgress) -> Step:
     heard = tools.hear(slot.heard, event)
-    delta = _emit(agent, ResultDelta(slot.call_id, event.text, glimpse=bool(event.skipped)))
     agent = replace(agent, phase=Acting(_put(slots, replace(slot, heard=heard))))
-    return agent, (*_header(agent, slot), delta)
+    return agent, shown.progress(agent, slot, event)
 
 
 def _fill(agent: Agent, slots: tuple[Slot, ...], slot: Slot, text: str, error: bool, ctx: Context) -> Step:
     text = messages.clean(text)
-    shown = _shown(agent, slot, text, error)
+    told = shown.result(agent, slot, text, error)
     agent, effects = _advance(agent, _put(slots, replace(slot, text=text)), ctx)
-    return agent, shown + effects
+    return agent, told + effects
 
 
 def _results(slots: tuple[Slot, ...]) -> messages.Messages:
@@ -329,11 +301,11 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
             return _give_up(agent, phase.purpose, Reason.TRANSIENT, why)
         case Remedy.WITHHOLD:
             name = failures.refused_parameter(failure, asked) or ""
-            note = _emit(agent, Notice(f"the server refuses {name}; going on without it"))
+            note = emit(agent, Notice(f"the server refuses {name}; going on without it"))
             agent, effects = _send(agent, phase.purpose, phase.attempt, replace(ctx, withheld=ctx.withheld | {name}))
             return agent, (Withhold(name), note, *effects)
         case Remedy.STRIP | Remedy.STRIP_REASONING if shorter is not None and agent.strips < STRIPS_MAX:
-            note = _emit(agent, Notice(f"{why}; trying again without what was refused"))
+            note = emit(agent, Notice(f"{why}; trying again without what was refused"))
             agent = replace(agent, messages=shorter, strips=agent.strips + 1)
             agent, effects = _send(agent, phase.purpose, 1, ctx)
             return agent, (note, *effects)
@@ -363,7 +335,7 @@ def _back_off(agent: Agent, phase: Calling, why: str, seconds: float, floor_s: f
     id, agent = _next_id(agent)
     agent = replace(agent, phase=BackingOff(id, phase.purpose, phase.attempt + 1))
     note = Retrying(why, seconds, phase.attempt, len(failures.DELAYS_S))
-    return agent, (_emit(agent, note), Sleep(id, seconds, floor_s))
+    return agent, (emit(agent, note), Sleep(id, seconds, floor_s))
 
 
 def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
@@ -373,7 +345,7 @@ def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
         "shrink": f"the conversation is too long and could not be compacted: {why}",
         "summary": f"no summary: {why}",
     }[purpose]
-    return _finish(agent, Finish(reason, "", told), (_emit(agent, Notice(told, error=True)),))
+    return _finish(agent, Finish(reason, "", told), (emit(agent, Notice(told, error=True)),))
 
 
 # --- the end of a turn
@@ -381,7 +353,7 @@ def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
 
 def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
     """Back to Idle, the only way. What was queued and not said goes back to the user."""
-    back = tuple(_emit(agent, Returned(text)) for text in agent.queued)
+    back = tuple(emit(agent, Returned(text)) for text in agent.queued)
     agent = replace(agent, phase=Idle(), queued=())
     return agent, (*before, Save(agent.messages), *back, finish)
 
@@ -404,7 +376,7 @@ def _interrupt_tools(agent: Agent, slots: tuple[Slot, ...]) -> Step:
             continue
         text = tools.NOT_RUN if slot.id is None else tools.interrupted_result(slot.heard)
         if slot.id is not None:
-            effects += [Cancel(slot.id), *_shown(agent, slot, text, error=True)]
+            effects += [Cancel(slot.id), *shown.result(agent, slot, text, error=True)]
         closed.append(replace(slot, text=text))
     agent = replace(agent, messages=agent.messages + _results(tuple(closed)))
     return _finish(agent, Finish(Reason.INTERRUPTED), tuple(effects))
@@ -415,33 +387,6 @@ def _replaced(agent: Agent, new: messages.Messages) -> Step:
     return replace(agent, messages=new), (Save(new),)
 
 
-# --- what is shown
-
-
-def _emit(agent: Agent, output: Any) -> Emit:
-    return Emit(agent.path, output)
-
-
-def _header(agent: Agent, slot: Slot, error: bool = False) -> Effects:
-    """The header of a result, unless output of it was shown already."""
-    if slot.heard != tools.Heard():
-        return ()
-    return (_emit(agent, ResultStarted(slot.call_id, slot.name, error)),)
-
-
-def _shown(agent: Agent, slot: Slot, text: str, error: bool) -> Effects:
-    """The rest of a result: all that `ResultDelta` did not show yet, and its end."""
-    rest = text[sum(map(len, slot.heard.head)) :]
-    delta = (_emit(agent, ResultDelta(slot.call_id, rest, error)),) if rest else ()
-    ended = _emit(agent, ResultEnded(slot.call_id, slot.name, text, error))
-    return (*_header(agent, slot, error), *delta, ended)
-
-
-def _arguments(agent: Agent, call_id: str) -> str:
-    calls = messages.calls_of(agent.messages[-1])
-    return next(str(messages.call_arguments(call)) for call in calls if messages.call_id(call) == call_id)
-
-
 def _last_words(agent: Agent) -> str:
     said = (messages.text_of(m) for m in reversed(agent.messages) if messages.role_of(m) == "assistant")
     return next(said, "")
@@ -450,7 +395,3 @@ def _last_words(agent: Agent) -> str:
 def _charged(agent: Agent, done: Step) -> Step:
     """Count what the call used, first of all, so that limits see it."""
     return done[0], (charge(agent), *done[1])
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -36,6 +36,11 @@ def tool_result(call_id: str, text: str) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": clean(text)}
 
 
+def with_text(message: Message, text: str) -> Message:
+    """The same message with `text` as its content."""
+    return {**message, "content": text}
+
+
 def role_of(message: Message) -> str:
     return str(message.get("role"))
 

@@ -1,10 +1,10 @@
 """The state: agents, each in one phase, and a phase holds only what is true in it."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from bantam.core.assemble import Partial
-from bantam.core.effects import Spent
+from bantam.core.effects import Charge, Spent
 from bantam.core.events import Id
 from bantam.core.messages import Messages
 from bantam.core.record import dataclass, field
@@ -89,3 +89,28 @@ class Session:
     """In all turns that ended."""
     withheld: frozenset[str] = field(default_factory=frozenset)
     """Request parameters that a server refused in this run."""
+
+
+def waiting(agent: Agent) -> tuple[Id, ...]:
+    """The ids of the requests that an agent waits for."""
+    match agent.phase:
+        case Calling(id=id) | BackingOff(id=id):
+            return (id,)
+        case Acting(slots):
+            return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
+        case Idle():
+            return ()
+
+
+def charge(agent: Agent) -> Charge:
+    """What the call that an agent waits for has used so far."""
+    match agent.phase:
+        case Calling(partial=partial):
+            tokens = partial.usage.get("prompt_tokens"), partial.usage.get("completion_tokens")
+            return Charge(1, _count(tokens[0]), _count(tokens[1]))
+        case _:
+            return Charge(0, 0, 0)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

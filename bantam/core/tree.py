@@ -32,7 +32,7 @@ from bantam.core.events import (
 )
 from bantam.core.record import replace
 from bantam.core.settings import Config
-from bantam.core.state import Agent, Idle, Session
+from bantam.core.state import Agent, Idle, Session, charge, waiting
 
 ROOT: Id = ()
 
@@ -99,7 +99,7 @@ def conversation(session: Session) -> messages.Messages:
 
 def outstanding(session: Session) -> frozenset[Id]:
     """The ids of all requests that the outside has not answered yet."""
-    wanted = {id for agent in session.agents.values() for id in loop.waiting(agent)}
+    wanted = {id for agent in session.agents.values() for id in waiting(agent)}
     return frozenset(wanted - session.agents.keys())
 
 
@@ -124,9 +124,9 @@ def _charge(session: Session, charge: Charge) -> Session:
 def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
     """Without an agent and all below it; and the cancellation of what they waited for, which is charged."""
     cut = {p: agent for p, agent in session.agents.items() if p[: len(path)] == path}
-    cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in loop.waiting(agent) if id not in cut]
+    cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in waiting(agent) if id not in cut]
     for agent in cut.values():
-        session = _charge(session, loop.charge(agent))
+        session = _charge(session, charge(agent))
     agents = {p: agent for p, agent in session.agents.items() if p not in cut}
     return replace(session, agents=agents), cancels
 

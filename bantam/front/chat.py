@@ -5,7 +5,7 @@ The editor, piped lines and one-shot runs are small programs around this.
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 from bantam.core import commands, config, redact, tree
@@ -228,7 +228,7 @@ class Chat:
 
     # --- handlers and sinks
 
-    async def _call(self, request: CallModel) -> AsyncIterator[Event]:
+    async def _call(self, request: CallModel) -> AsyncGenerator[Event, None]:
         if self.config.provider == LOCAL:
             try:
                 if self._local is None:
@@ -240,7 +240,7 @@ class Chat:
         async for event in self._model.call(request):
             yield event
 
-    def _run(self, request: RunShell) -> AsyncIterator[Event]:
+    def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
         return process.run(request, setup.child_environment(self._environ, self._key))
 
     def _start_local(self) -> None:

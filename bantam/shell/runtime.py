@@ -6,7 +6,8 @@ plug-in system.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, assert_never
 
 from bantam.core import tree
@@ -15,7 +16,7 @@ from bantam.core.events import Event, Id
 from bantam.core.messages import Messages
 from bantam.core.state import Session
 
-Handler = Callable[[Any], AsyncIterator[Event]]
+Handler = Callable[[Any], AsyncGenerator[Event, None]]
 
 
 class Runtime:
@@ -97,8 +98,9 @@ class Runtime:
 
     async def _answer(self, request: Request) -> None:
         try:
-            async for event in self._handlers[type(request)](request):
-                self.tell(event)
+            async with aclosing(self._handlers[type(request)](request)) as events:
+                async for event in events:
+                    self.tell(event)
         except Exception as bug:  # neither handlers nor the core raise: a bug must end the turn, not vanish
             if self._turn is None or self._turn.done():
                 raise
