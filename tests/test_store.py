@@ -68,6 +68,15 @@ def test_an_id_is_found_by_a_unique_beginning(tmp_path: Path) -> None:
     assert "20260101-000000, 20260102-000000" in ambiguous.text
 
 
+def test_the_beginning_of_a_session_is_not_confused_with_the_log_of_its_run(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = Log(store, Config(), "s")
+    log.append(0, UserSaid("x"))
+    store.save("20990101-000000", SAID, "")
+    assert store.find("20") == "20990101-000000"
+    assert store.find(log.id) == log.id
+
+
 @pytest.mark.parametrize(
     "id", ["../x", "../../etc/hostname", "/etc/hostname", "a/../../x", "..", "", "a\0b", "x" * 300, "-rf", "none"]
 )

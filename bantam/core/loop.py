@@ -147,7 +147,7 @@ def _call_model(agent: Agent, ctx: Context) -> Step:
 
 def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
     id = (*agent.path, agent.serial + 1)
-    agent = replace(agent, serial=agent.serial + 1, phase=Calling(id, purpose, attempt, Partial()))
+    agent = replace(agent, serial=agent.serial + 1, phase=Calling(id, purpose, attempt, Partial(), ctx.withheld))
     match purpose:
         case "reply":
             sent = agent.messages
@@ -289,7 +289,7 @@ def _next_id(agent: Agent) -> tuple[Id, Agent]:
 
 
 def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Step:
-    asked = parameters(ctx.config, ctx.withheld).keys() - {"model", "stream"}
+    asked = parameters(ctx.config, phase.withheld).keys() - {"model", "stream"}
     why = failures.explain(failure)
     remedy = failures.remedy(failure, asked)
     shorter = _shorter(agent, phase.purpose, remedy)

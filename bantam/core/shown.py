@@ -25,7 +25,7 @@ def progress(agent: Agent, slot: Slot, event: ToolProgress) -> Emits:
 
 def result(agent: Agent, slot: Slot, text: str, error: bool) -> Emits:
     """The rest of a result: all that `progress` did not show yet, and its end."""
-    rest = text[sum(map(len, slot.heard.head)) :]
+    rest = text.removeprefix("".join(slot.heard.head))
     delta = (emit(agent, ResultDelta(slot.call_id, rest, error)),) if rest else ()
     ended = emit(agent, ResultEnded(slot.call_id, slot.name, text, error))
     return (*_header(agent, slot, error), *delta, ended)

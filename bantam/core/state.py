@@ -28,6 +28,8 @@ class Calling:
     purpose: Purpose
     attempt: int
     partial: Partial
+    withheld: frozenset[str] = frozenset()
+    """The parameters that this call went without; another agent may have lost more since."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from prompt_toolkit import PromptSession
@@ -22,7 +23,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 
 from bantam import __version__
-from bantam.core import config, status
+from bantam.core import commands, config, status
 from bantam.core.settings import Config
 from bantam.front import tty
 from bantam.front.chat import Chat, Quit
@@ -30,7 +31,7 @@ from bantam.front.complete import Completions, History
 from bantam.front.keys import bindings
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
-from bantam.shell import model
+from bantam.shell import address, model
 
 HISTORY_FILE = "~/.bantam_history"
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
@@ -47,7 +48,8 @@ async def _run(found: Setup, options: Sequence[str], history: str) -> int:
     screen = Screen("transcript", found.config.color)
     chat = Chat(found, options, screen)
     try:
-        return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, _load).run()
+        behind = partial(_load, found.config.endpoint)
+        return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind).run()
     finally:
         chat.save()
         await chat.close()
@@ -270,9 +272,14 @@ class Repl:
         self._editor.app.key_processor.process_keys()
 
 
-def _load() -> None:
+def _load(endpoint: str) -> None:
     """Import aiohttp, and have garbage collected again once nothing more is imported."""
     with suppress(Exception):  # whoever needs it will say what is wrong
         model.load()
+        # whoever uses a pattern first compiles it, which is not to happen between Enter and the request
+        commands.parse("/help")
+        commands.is_private("")
+        address.proxy_for(endpoint, os.environ)
+        address.target(endpoint)
     gc.freeze()
     gc.enable()

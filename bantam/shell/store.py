@@ -128,14 +128,15 @@ class Store:
         """The id that is `wanted`, or the only one that begins so."""
         if not _ID.fullmatch(wanted):
             return Problem(f"{wanted[:60]!r} is no session id; /list shows them")
-        known = sorted({*self.ids()})
-        if wanted in known:
-            return wanted
-        begun = [id for id in known if id.startswith(wanted)]
-        if len(begun) == 1:
-            return begun[0]
-        if begun:
-            return Problem(f"{wanted} is the beginning of several sessions: {', '.join(begun[:10])}")
+        for folder, pattern in ((self.sessions, "*.json"), (self.logs, "*.jsonl")):  # what was saved on purpose first
+            known = sorted(path.stem for path in _files(folder, pattern))
+            if wanted in known:
+                return wanted
+            begun = [id for id in known if id.startswith(wanted)]
+            if len(begun) == 1:
+                return begun[0]
+            if begun:
+                return Problem(f"{wanted} is the beginning of several sessions: {', '.join(begun[:10])}")
         return Problem(f"there is no session {wanted}; /list shows them")
 
     def load(self, id: str) -> Messages:

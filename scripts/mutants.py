@@ -1,0 +1,269 @@
+"""One-line bugs, each of which must turn the core's tests red.
+
+    scripts/mutants.py [NAME ...]
+
+Each bug is made in a copy of the tree, one at a time. Status 1 if one survives, or if the text that it changes
+is no longer there exactly once: then change its line below, too.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT_S = 180  # a bug that makes the tests hang is caught, too
+NEEDED = ("bantam", "tests", "pyproject.toml", "CONTRIBUTING.md")
+
+MUTANTS = (  # name, file below bantam/core, old text, new text
+    (
+        "an interrupt leaves calls open",
+        "loop.py",
+        "agent = replace(agent, messages=agent.messages + _results(tuple(closed)))",
+        "agent = replace(agent, messages=agent.messages)",
+    ),
+    (
+        "an interrupt overwrites results that came",
+        "loop.py",
+        "closed.append(slot)",
+        "closed.append(replace(slot, text=tools.NOT_RUN))",
+    ),
+    (
+        "an interrupt overwrites an empty result",
+        "loop.py",
+        "if slot.text is not None:\n            closed",
+        "if slot.text:\n            closed",
+    ),
+    ("an interrupt forgets to cancel a tool", "loop.py", "[Cancel(slot.id), *shown", "[*shown"),
+    (
+        "an interrupt forgets to cancel a sleep",
+        "loop.py",
+        "(Reason.INTERRUPTED), (Cancel(id),))",
+        "(Reason.INTERRUPTED))",
+    ),
+    (
+        "an interrupt keeps a summary as an answer",
+        "loop.py",
+        'if phase.purpose == "reply" else ""\n    kept',
+        "\n    kept",
+    ),
+    (
+        "a late ModelEnded is accepted",
+        "loop.py",
+        "ModelEnded(id=its, marked=marked) if id == its",
+        "ModelEnded(marked=marked)",
+    ),
+    (
+        "late chunks are accepted",
+        "loop.py",
+        "ModelChunks(id=its, chunks=chunks) if id == its",
+        "ModelChunks(chunks=chunks)",
+    ),
+    ("a late timer is accepted", "loop.py", "TimerFired(id=its) if id == its", "TimerFired()"),
+    ("retries for ever", "loop.py", "phase.attempt + 1)", "phase.attempt)"),
+    (
+        "a retry keeps the partial reply",
+        "loop.py",
+        "attempt, Partial(),",
+        "attempt, getattr(agent.phase, 'partial', Partial()),",
+    ),
+    (
+        "results in reverse order",
+        "loop.py",
+        'slot.text or "") for slot in slots)',
+        'slot.text or "") for slot in slots[::-1])',
+    ),
+    ("wrong id on a result", "loop.py", "tool_result(slot.call_id,", "tool_result(slots[0].call_id,"),
+    (
+        "commands run side by side",
+        "loop.py",
+        "if slot.id is not None or (busy and not together):",
+        "if slot.id is not None:",
+    ),
+    ("subagents run one after another", "loop.py", "(busy and not together)", "busy"),
+    ("a command overtakes a subagent", "loop.py", 'slot.name == "run_subagent" and all(', "all("),
+    ("queued text is said again and again", "loop.py", "agent.messages + said, queued=())", "agent.messages + said)"),
+    (
+        "queued text is lost at the end",
+        "loop.py",
+        "Save(agent.messages), *back, finish)",
+        "Save(agent.messages), finish)",
+    ),
+    ("recovery without end", "loop.py", "strips=agent.strips + 1", "strips=agent.strips"),
+    ("an open end is an answer", "loop.py", "if not marked and not phase.partial.finish:", "if False:"),
+    (
+        "an empty summary replaces the conversation",
+        "loop.py",
+        '(phase.purpose != "reply" and not messages.text_of(message).strip())',
+        "False",
+    ),
+    (
+        "a parameter is refused to two agents at once",
+        "loop.py",
+        "parameters(ctx.config, phase.withheld)",
+        "parameters(ctx.config, ctx.withheld)",
+    ),
+    ("iterations are not counted", "loop.py", "iterations=agent.iterations + 1)", "iterations=agent.iterations)"),
+    ("iterations off by one", "limits.py", "iterations >= config", "iterations > config"),
+    ("depth off by one", "tools.py", "depth >= DEPTH_MAX", "depth > DEPTH_MAX"),
+    (
+        "arguments that did not parse are empty",
+        "tools.py",
+        "arguments = json_object(raw)",
+        "arguments = json_object(raw) or {}",
+    ),
+    ("only the last output counts", "tools.py", "head=rope.add(heard.head, event.text)", "head=(event.text,)"),
+    ("a glimpse is kept as output", "tools.py", "if event.skipped:", "if False:"),
+    ("cancelled children live on", "tree.py", "if p not in cut}\n    return", "}\n    return"),
+    ("cancelled calls cost nothing", "tree.py", "session = _charge(session, charge(agent))", "pass"),
+    ("typing resets the meter", "tree.py", "if _begins(event) and idle(session):", "if _begins(event):"),
+    ("a blank line resets the meter", "tree.py", "return bool(text.strip())", "return True"),
+    ("the total is the last turn's", "tree.py", "total=_sum(session.total, session.spent)", "total=session.spent"),
+    ("a forger can end a subagent", "tree.py", "event.id in session.agents:", "False:"),
+    ("a subagent's list is saved as the root's", "tree.py", "case Save() if path:", "case Save() if False:"),
+    ("duplicate ids are kept", "messages.py", "while own in taken:", "while False:"),
+    (
+        "close forgets the rest",
+        "messages.py",
+        "for call in open_calls(messages))",
+        "for call in open_calls(messages)[:1])",
+    ),
+    (
+        "unknown members are dropped",
+        "messages.py",
+        '{**message, "role": "assistant", "content": content}',
+        '{"role": "assistant", "content": content}',
+    ),
+    (
+        "a thought becomes the answer",
+        "messages.py",
+        'and not calls else ""',
+        'and not calls else str(message.get("reasoning") or "")',
+    ),
+    (
+        "stripping forgets the results",
+        "messages.py",
+        "return messages[:at] + rest",
+        "return messages[:at] + messages[at + 1 :]",
+    ),
+    ("NaN passes for JSON", "messages.py", "json.JSONDecoder(parse_constant=_no_json)", "json.JSONDecoder()"),
+    (
+        "index 0 merges all calls",
+        "assemble.py",
+        'if item.get("id") and old.get("id") and item["id"] != old["id"]:',
+        "if False:",
+    ),
+    (
+        "calls without a role are lost",
+        "assemble.py",
+        '{**_joined(partial.message), "role": "assistant"}',
+        "_joined(partial.message)",
+    ),
+    (
+        "nulls inside unknown members are lost",
+        "assemble.py",
+        "if value is not None or key not in merged:",
+        "if value is not None:",
+    ),
+    ("coalescing mixes what differs", "assemble.py", 'mine = ({**chunk, "choices": None}, rest)', "mine = ({}, {})"),
+    (
+        "two halves stay two",
+        "assemble.py",
+        "rope.add(pieces[:-1], paired(pieces[-1] + piece))",
+        "rope.add(pieces, piece)",
+    ),
+    ("CRLF is not understood", "sse.py", r'rb"(?:\r\n|\n|\r(?!\n)){2}"', r'rb"\n\n"'),
+    ("lines of one event are glued", "sse.py", 'data = b"\\n".join(', 'data = b"".join('),
+    (
+        "a byte order mark in pieces hides an answer",
+        "body.py",
+        r'data = data.lstrip(b"\xef\xbb\xbf \t\r\n")',
+        r'data = data.removeprefix(b"\xef\xbb\xbf").lstrip()',
+    ),
+    ("an error inside a stream is a chunk", "body.py", 'if value.get("error") or', "if"),
+    ("not Fibonacci", "failures.py", "(1, 1, 2, 3, 5, 8, 13, 21, 34)", "(1, 2, 3, 5, 8, 13, 21, 34, 55)"),
+    (
+        "Retry-After is ignored",
+        "failures.py",
+        "max(float(DELAYS_S[attempt - 1]), floor)",
+        "float(DELAYS_S[attempt - 1])",
+    ),
+    ("any wait is waited", "failures.py", "or floor > WAIT_MAX_S:", "or False:"),
+    ("a used-up quota is tried again", "failures.py", "if _QUOTA.search(failure.text) or", "if"),
+    ("output of this turn is cleared", "context.py", "turns >= PROTECTED_TURNS", "turns >= 0"),
+    (
+        "compaction loses the system message",
+        "context.py",
+        "return (*messages[:1], user(SUMMARY",
+        "return (user(SUMMARY",
+    ),
+    (
+        "compaction loses the turn at work",
+        "context.py",
+        "current = () if whole else split(messages)[1]",
+        "current = ()",
+    ),
+    ("an object that looks like a mark is a tuple", "codec.py", 'startswith("$") else ""', 'startswith("%") else ""'),
+    ("a log line of the wrong kind is taken", "codec.py", "if not fits:", "if False:"),
+    ("an update changes the first of two lines", "config.py", "range(len(lines) - 1, -1, -1)", "range(len(lines))"),
+    ("the key goes anywhere", "trust.py", "if chosen or is_loopback(config.endpoint) or", "if chosen or True or"),
+    ("C1 controls reach the terminal", "view.py", r"\x7f-\x9f", r"\x7f"),
+    ("a carriage return is forgotten", "view.py", "column.kind, column.carry)", 'column.kind, "")'),
+)
+
+
+def main() -> int:
+    wanted = sys.argv[1:]
+    survived, begun = [], time.monotonic()
+    with tempfile.TemporaryDirectory() as made:
+        copy = Path(made)
+        for name in NEEDED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy)
+        chosen = [mutant for mutant in MUTANTS if not wanted or any(word in mutant[0] for word in wanted)]
+        if is_red(copy):
+            print("the tests are red without any bug")
+            return 1
+        for name, file, old, new in chosen:
+            verdict = "caught" if catches(copy / "bantam" / "core" / file, old, new, copy) else "SURVIVED"
+            survived += [name] if verdict != "caught" else []
+            print(f"{verdict:8}  {file:12} {name}", flush=True)
+    print(f"{len(chosen) - len(survived)} of {len(chosen)} caught, {time.monotonic() - begun:.0f} s")
+    return 1 if survived else 0
+
+
+def catches(file: Path, old: str, new: str, copy: Path) -> bool:
+    """Whether the tests turn red when `old` is `new`. A text that is not there once is no bug, so not caught."""
+    text = file.read_text()
+    if text.count(old) != 1:
+        print(f"found {text.count(old)} times in {file.name}: {old!r}")
+        return False
+    file.write_text(text.replace(old, new))
+    try:
+        return is_red(copy)
+    finally:
+        file.write_text(text)
+
+
+def is_red(copy: Path) -> bool:
+    """Whether the core's tests fail in a tree."""
+    tests = [str(test) for test in sorted((copy / "tests").glob("test_*.py")) if "pytest.mark.core" in test.read_text()]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "core", "--no-header", "--tb=no", *tests]
+    environ = {**os.environ, "HYPOTHESIS_PROFILE": "quick", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
+    try:
+        run = subprocess.run(command, cwd=copy, env=environ, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return True
+    if run.returncode not in (0, 1):  # neither green nor red: pytest itself could not run
+        raise SystemExit(run.stdout.decode() + run.stderr.decode())
+    return run.returncode == 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""The real program in a terminal of its own, driven by pexpect, and a strict model for it to talk to.
+
+Whoever waits here waits for something to appear; nothing sleeps.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pexpect
+
+from scripts.fakemodel import FakeModel, Reply, serving
+
+ROOT = Path(__file__).parent.parent
+PROMPT = "bantam> "
+PATIENCE_S = 20  # for a machine that is busy; nothing takes as long
+# shells that run the program "$@" and tell of it
+WATCHED = 'echo "modes $(stty -g)"; sh -c \'echo "pid $$"; exec "$@"\' sh "$@"; echo "status $?, modes $(stty -g)"'
+JOB = 'set -m; "$@"; echo "status $?"; fg; echo "status $?"; fg; echo "status $?"'
+ERRORS_APART = 'exec "$@" 2>errors'
+
+
+class Bantam:
+    """`bantam` on a terminal of 24 lines. Every `send` is exact: Enter is a carriage return."""
+
+    def __init__(self, folder: Path, endpoint: str, through: str = "", **environment: str) -> None:
+        self.home, self.work = folder / "home", folder / "work"
+        for made in (self.home, self.work):
+            made.mkdir(exist_ok=True)
+        config = self.work / "model.cfg"
+        if not config.exists():
+            config.write_text(f"# kept\nendpoint={endpoint}\nmodel=fake\ntemperature=0.7\n")
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in os.environ}
+        program = [sys.executable, "-m", "bantam"]
+        command = ["sh", "-c", through, "sh", *program] if through else program
+        self.all = ""
+        self._child = pexpect.spawn(
+            command[0],
+            command[1:],
+            env={**kept, "TERM": "xterm-256color", "HOME": str(self.home), "PYTHONPATH": str(ROOT), **environment},
+            cwd=str(self.work),
+            dimensions=(24, 80),
+            timeout=PATIENCE_S,
+            encoding="utf-8",
+        )
+        self._child.delaybeforesend = None
+
+    def send(self, text: str) -> None:
+        self._child.send(text)
+
+    def expect(self, text: str, timeout: float = PATIENCE_S) -> str:
+        """Wait for a text; returns what came before it."""
+        self._child.expect_exact(text, timeout=timeout)
+        before = str(self._child.before)
+        self.all += before + text
+        return before
+
+    def match(self, pattern: str) -> re.Match[str]:
+        """Wait for a pattern."""
+        self._child.expect(pattern)
+        self.all += str(self._child.before) + str(self._child.after)
+        found = self._child.match
+        assert isinstance(found, re.Match)
+        return found
+
+    def prompt(self, timeout: float = PATIENCE_S) -> str:
+        """Wait for the next prompt; returns what came before it, without escape sequences."""
+        return plain(self.expect(PROMPT, timeout))
+
+    def ask(self, line: str) -> str:
+        """Enter a line; returns what came before the next prompt."""
+        self.send(line + "\r")
+        return self.prompt()
+
+    def resize(self, columns: int) -> None:
+        self._child.setwinsize(24, columns)
+
+    def end(self) -> int:
+        """Wait for the program's end; returns its exit status."""
+        self._child.expect(pexpect.EOF)
+        self.all += str(self._child.before)
+        self._child.close()
+        assert self._child.exitstatus is not None, f"ended by signal {self._child.signalstatus}"
+        return int(self._child.exitstatus)
+
+    def hang_up(self) -> int:
+        """Take the terminal away; returns the exit status."""
+        self._child.close(force=False)
+        return int(self._child.exitstatus)
+
+    def leave(self) -> None:
+        self.send("\x04")
+        assert self.end() == 0
+        assert "Traceback" not in self.all
+
+    def stop(self) -> None:
+        """Leave no process, whatever has failed."""
+        self._child.close(force=True)
+
+
+def plain(text: str) -> str:
+    """The text without escape sequences and carriage returns."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+
+
+Start = Callable[..., Bantam]
+
+
+@contextmanager
+def model(folder: Path, script: Sequence[Reply] | Callable[[Any], Reply]) -> Iterator[tuple[FakeModel, Start]]:
+    """A model that says `script` and refuses invalid conversations, and what starts Bantams that talk to it."""
+    started: list[Bantam] = []
+    told = iter([] if callable(script) else script)
+
+    def strict(body: Any) -> Reply:
+        wrong = complaint(body["messages"])
+        if wrong:
+            return Reply(wrong, status=400)
+        return script(body) if callable(script) else next(told, Reply("That is all."))
+
+    with serving(strict) as fake:
+
+        def start(through: str = "", **environment: str) -> Bantam:
+            started.append(Bantam(folder, fake.endpoint, through, **environment))
+            return started[-1]
+
+        try:
+            yield fake, start
+        finally:
+            for bantam in started:
+                bantam.stop()
+
+
+def complaint(messages: Sequence[Any]) -> str:
+    """What a strict server says about a conversation whose calls are not each answered directly behind them."""
+    open_calls: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls:
+                return "a tool result without its call"
+            open_calls.remove(message["tool_call_id"])
+        elif open_calls:
+            return "a tool call without its result"
+        open_calls += [call["id"] for call in message.get("tool_calls", ())]
+    return "a tool call without its result" if open_calls else ""
+
+
+def said(fake: FakeModel) -> list[str]:
+    """What the user said, as the last request has it."""
+    return [message["content"] for message in fake.requests[-1].body["messages"] if message["role"] == "user"]
+
+
+def results(fake: FakeModel) -> list[str]:
+    """The tool results of the last request."""
+    return [message["content"] for message in fake.requests[-1].body["messages"] if message["role"] == "tool"]
+
+
+def shell(command: str) -> Reply:
+    """The model runs a command."""
+    return Reply(calls=[("shell_exec", {"command": command})])

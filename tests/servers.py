@@ -1,0 +1,399 @@
+"""What servers say: answers, failures and their bytes, as dice decide.
+
+The dice are hypothesis or a seeded generator, so the state machine and `scripts/vopr.py` meet the same
+servers. Zero is always the simplest choice, so that hypothesis shrinks towards the plain case.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+from bantam.core import body
+from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
+from bantam.core.messages import read_json
+
+T = TypeVar("T")
+Json = Any
+
+THOUGHT = "жѫщѯ"  # a thought is written in letters that nothing else uses, so each byte of it can be traced
+WORDS = (
+    "a", "", "ok ", "\n", "two words", "é", "\u2028", "𝄞", "日本", "\x1b[31mred", "\r\n", "\t", '"', "\\", "{}",
+    "[DONE]", "data: x", "\n\n", "e\u0301", "\x00", "\u202e", "content", "</think>",
+)  # fmt: skip
+KEYS = ("note", "content", "text", "id", "index", "name", "type", "extra_content", "signature", "role", "$tuple")
+COMMANDS = ("ls", "true", "echo hi", "cat <<E\nx\nE\n", "sleep 9; echo é")
+PROMPTS = ("look around", "do it\nthen say so", "日本")
+PARAMETERS = ("temperature", "stop", "max_tokens", "reasoning_effort", "top_k")
+
+
+class Dice(Protocol):
+    """Where chance comes from."""
+
+    def number(self, most: int) -> int:
+        """One of 0, 1, ..., `most`; 0 is the plainest choice."""
+        ...
+
+
+def pick(dice: Dice, options: Sequence[T]) -> T:
+    return options[dice.number(len(options) - 1)]
+
+
+def chance(dice: Dice, percent: int) -> bool:
+    return dice.number(99) >= 100 - percent
+
+
+def text(dice: Dice, words: Sequence[str] = WORDS) -> str:
+    return "".join(pick(dice, words) for _ in range(1 + dice.number(3)))
+
+
+def json_value(dice: Dice, levels: int = 3) -> Json:
+    """Any JSON, with members that look like those of a message."""
+    kind = dice.number(8 if levels else 5)
+    if kind < 6:
+        return pick(dice, (None, True, 0, -1.5, 10**20, "", "x", "call_1", text(dice)))
+    if kind == 6:
+        return [json_value(dice, levels - 1) for _ in range(dice.number(2))]
+    return {pick(dice, KEYS): json_value(dice, levels - 1) for _ in range(dice.number(3))}
+
+
+def facts(dice: Dice) -> dict[str, Json]:
+    """Members that Bantam does not know: whatever they hold must come back."""
+    if not chance(dice, 30):
+        return {}
+    return {pick(dice, ("extra_content", "reasoning_details", "annotations", "x")): json_value(dice)}
+
+
+# --- an answer, before it is bytes
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    arguments: Json
+    id: str = ""
+    extra: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model means to say, whatever its server makes of it."""
+
+    text: str = ""
+    thought: str = ""
+    calls: tuple[Call, ...] = ()
+    extra: dict[str, Json] = field(default_factory=dict)
+    thought_key: str = "reasoning_content"
+    finish: str = "stop"
+    usage: tuple[int, int] | None = None
+
+
+def thought(dice: Dice) -> str:
+    return "".join(pick(dice, THOUGHT) for _ in range(dice.number(5)))
+
+
+def good_call(dice: Dice, name: str) -> Call:
+    value = pick(dice, COMMANDS if name == "shell_exec" else PROMPTS)
+    arguments: Json = {("command" if name == "shell_exec" else "prompt"): value}
+    if chance(dice, 20):
+        arguments["extra"] = json_value(dice, 1)
+    if chance(dice, 10):
+        return Call(name, arguments, extra=facts(dice))
+    return Call(name, json.dumps(arguments, ensure_ascii=chance(dice, 50)), extra=facts(dice))
+
+
+def bad_call(dice: Dice) -> Call:
+    """A call that must not run: an unknown tool, or arguments that cannot be used."""
+    name = pick(dice, ("shell_exec", "run_subagent", "rm_rf", "", "shell exec", "n" * 99))
+    nonsense: Sequence[Json] = (
+        "", "{", "null", "[]", '["ls"]', "3", '"ls"', "{}", '{"command": 3}', '{"prompt": " "}', "[" * 2000,
+        None, {}, [], ["ls"], 3, {"command": None}, '{"command": "ls"', '{"command": "ls"}}', '{"command": NaN}',
+        '{"command": "a\\u0000b"}', '{"command": "\\ud800"}',
+    )  # fmt: skip
+    return Call(name, pick(dice, nonsense))
+
+
+def reply(dice: Dice, hostile: bool = False) -> Reply:
+    """A reply of a good or a confused model. `hostile`: it always asks for more."""
+    kind = 3 + dice.number(4) if hostile else dice.number(9)
+    shell, child = ("shell_exec",), ("run_subagent",)
+    names: Sequence[str] = ()
+    match kind:
+        case 2 | 3:
+            names = shell * (1 + dice.number(2))
+        case 4 | 5:
+            names = child * (1 + dice.number(2))
+        case 6 | 7:
+            names = tuple(pick(dice, (*shell, *child)) for _ in range(2 + dice.number(2)))
+    calls = tuple(bad_call(dice) if chance(dice, 15) else good_call(dice, name) for name in names)
+    words = text(dice) if not calls or chance(dice, 40) else ""
+    if kind == 8:  # neither text nor calls, perhaps a thought
+        words = pick(dice, ("", " ", "\n"))
+    calls = tuple(Call(c.name, c.arguments, f"call_{dice.number(3)}{n}", c.extra) for n, c in enumerate(calls))
+    return Reply(
+        words if kind == 8 or calls or words.strip() else "fine" + words,
+        thought(dice) if chance(dice, 30) or kind == 8 else "",
+        calls,
+        facts(dice),
+        pick(dice, ("reasoning_content", "reasoning")),
+        pick(dice, ("stop", "tool_calls", "length")) if chance(dice, 20) else "tool_calls" if calls else "stop",
+        (dice.number(1000), dice.number(100)) if chance(dice, 60) else None,
+    )
+
+
+# --- an answer as chunks
+
+Index = Literal["own", "zero", "none"]
+Ids = Literal["own", "repeated", "none", "same", "empty"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a server writes its tool calls."""
+
+    index: Index = "own"
+    ids: Ids = "own"
+    whole: bool = False
+    """Each call in one delta."""
+    together: bool = False
+    """All calls in one delta."""
+
+    def keeps_calls_apart(self, reply: Reply) -> bool:
+        """Whether anyone could tell where one call ends and the next begins."""
+        if len(reply.calls) < 2 or self.index == "own":
+            return True
+        readable = all(_holds_object(call.arguments) for call in reply.calls)
+        named = all(call.name for call in reply.calls)
+        if self.ids in ("own", "repeated"):
+            return named
+        return named and (readable or self.together)
+
+
+def _holds_object(arguments: Json) -> bool:
+    try:
+        return isinstance(read_json(arguments) if isinstance(arguments, str) else arguments, dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def style(dice: Dice) -> Style:
+    if not chance(dice, 50):
+        return Style(whole=chance(dice, 50))
+    together = chance(dice, 20)
+    return Style(
+        pick(dice, ("own", "zero", "none")),
+        pick(dice, ("own", "repeated", "none", "same", "empty")),
+        together or chance(dice, 50),
+        together,
+    )
+
+
+def cut_text(dice: Dice, whole: str) -> list[str]:
+    """The text in pieces; now and then a cut goes through the middle of a surrogate pair."""
+    units = whole.encode("utf-16-le", "surrogatepass")
+    pieces: list[str] = []
+    size = len(units) // 2
+    while size and len(pieces) < 5:
+        at = 2 * (size if len(pieces) == 4 else 1 + dice.number(size - 1))
+        pieces.append(units[:at].decode("utf-16-le", "surrogatepass"))
+        units, size = units[at:], size - at // 2
+    return pieces
+
+
+def _calls_deltas(dice: Dice, reply: Reply, style: Style) -> list[list[Json]]:
+    """For each call the items that tell of it; the first one names it."""
+    told = []
+    for number, call in enumerate(reply.calls):
+        id = {"none": None, "same": reply.calls[0].id, "empty": ""}.get(style.ids, call.id)
+        place: dict[str, Json] = {} if style.index == "none" else {"index": number if style.index == "own" else 0}
+        pieces: list[Json] = [call.arguments]
+        if not style.whole and isinstance(call.arguments, str):
+            pieces = cut_text(dice, call.arguments) or [""]
+        first = {**place, "type": "function", "function": {"name": call.name, "arguments": pieces[0]}, **call.extra}
+        items = [first if id is None else {**first, "id": id}]
+        for piece in pieces[1:]:
+            again = {"id": id} if style.ids == "repeated" else {"id": None} if chance(dice, 20) else {}
+            items.append({**place, **again, "function": {"arguments": piece}})
+        told.append(items)
+    return told
+
+
+def deltas(dice: Dice, reply: Reply, style: Style) -> list[dict[str, Json]]:
+    """What a stream adds, piece by piece."""
+    out: list[dict[str, Json]] = []
+    if chance(dice, 50):
+        out.append({"role": "assistant", "content": pick(dice, (None, ""))})
+    out += [{reply.thought_key: piece} for piece in cut_text(dice, reply.thought)]
+    if reply.extra:
+        out.append(dict(reply.extra))
+    out += [{"content": piece} for piece in cut_text(dice, reply.text)]
+    calls = _calls_deltas(dice, reply, style)
+    if style.together and calls:
+        return [*out, {"tool_calls": [item for items in calls for item in items]}]
+    if style.index == "own" and chance(dice, 20):  # several calls grow side by side
+        longest = max(map(len, calls), default=0)
+        return out + [{"tool_calls": [items[n] for items in calls if n < len(items)]} for n in range(longest)]
+    return out + [{"tool_calls": [item]} for items in calls for item in items]
+
+
+def usage(reply: Reply) -> dict[str, Json]:
+    if reply.usage is None:
+        return {}
+    return {"usage": {"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1]}}
+
+
+def chunks(dice: Dice, reply: Reply, style: Style, ends: bool = True) -> list[dict[str, Json]]:
+    """The JSON objects of a stream. `ends`: with a finish_reason."""
+    frame = {"id": "chatcmpl-1", "object": "chat.completion.chunk"} if chance(dice, 50) else {}
+    out = [{**frame, "choices": [{"index": 0, "delta": delta}]} for delta in deltas(dice, reply, style)]
+    if ends:
+        out.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}]})
+    told = usage(reply)
+    if told and out and chance(dice, 50):
+        out[-1] = {**out[-1], **told}
+    elif told:
+        out.append({**frame, "choices": [], **told})
+    return out
+
+
+def whole(reply: Reply) -> dict[str, Json]:
+    """The answer of a server that does not stream."""
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **call.extra}
+        for call in reply.calls
+    ]
+    message: dict[str, Json] = {"role": "assistant", "content": reply.text or None, **reply.extra}
+    if reply.thought:
+        message[reply.thought_key] = reply.thought
+    if calls:
+        message["tool_calls"] = calls
+    return {"choices": [{"index": 0, "message": message, "finish_reason": reply.finish}], **usage(reply)}
+
+
+# --- chunks as bytes, and bytes as a reader's events
+
+
+def sse(dice: Dice, chunks: Sequence[Json], marked: bool) -> bytes:
+    """A stream of events with the freedom that the format allows."""
+    out = pick(dice, (b"", b"", b"\xef\xbb\xbf", b": hello\n\n", b"\n"))
+    end = pick(dice, (b"\n", b"\r\n", b"\r"))
+    gap = pick(dice, (b" ", b""))
+    plain = not chance(dice, 30)
+    for chunk in chunks:
+        payload = json.dumps(chunk, indent=None if plain or chance(dice, 70) else 1)
+        lines = [b"data:" + gap + line.encode() for line in payload.split("\n")]
+        if not plain:
+            lines.insert(0, pick(dice, (b": ping", b"event: message", b"id: 7", b"retry: 9")))
+        out += end.join(lines) + end * 2
+    if marked:
+        out += b"data:" + gap + b"[DONE]" + end * pick(dice, (2, 1, 0))
+    elif chance(dice, 30):
+        out = out.removesuffix(end)
+    return out
+
+
+def cut_bytes(dice: Dice, data: bytes) -> list[bytes]:
+    """The same bytes as a network might bring them."""
+    size = pick(dice, (len(data) or 1, 1 + dice.number(200), 7 + dice.number(40), 3))
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def read(id: Id, pieces: Sequence[bytes], breaks: bool = False) -> list[Answer]:
+    """The events that the core's own reader makes of a body; `breaks`: the connection goes before its end."""
+    state, events = body.Body(id), []
+    for piece in pieces:
+        state, told = body.feed(state, piece)
+        events += told
+        if events and isinstance(events[-1], (ModelEnded, ModelFailed)):
+            return events
+    if breaks:
+        return [*events, ModelFailed(id, Failure(Fault.NETWORK, "connection reset by peer"))]
+    return events + body.finish(state)
+
+
+NO_ANSWERS = (
+    b"", b" \n", b"<html>404</html>", b"hello", b"[]", b"3", b'{"a": 1}', b'{"choices": 5}', b"[" * 3000, b"data: {",
+    b'{"choices": [{"message": {"content": "x"}}', b"data: 5\n\n", b"\xff\xfe", b": x\n\n",
+    b'{"choices": [], "x": NaN}',
+    b"data: " + b'{"a":' * 150 + b"1" + b"}" * 150 + b"\n\n", b'{"error": {"message": "no", "code": 429}}',
+    b'[{"error": {"code": 503, "message": "busy"}}]', b'data: {"choices": [null]}\n\ndata: [DONE]\n\n',
+    b'data: {"object": "error", "message": "context_length exceeded"}\n\n',
+    b'data: {"choices": [{"delta": null, "finish_reason": "error"}]}\n\n',
+    b'data: {"choices": [{"delta": {"content": 1e999}}]}\n\n',
+)  # fmt: skip
+
+
+def answer(dice: Dice, id: Id, faults: int, hostile: bool = False) -> tuple[list[Answer], Reply | None]:
+    """The events of one answered request, and the reply that is true if all of them arrive.
+
+    With `faults` (percent) the stream is cut, has an error inside, or is no answer at all.
+    """
+    said = reply(dice, hostile)
+    how = style(dice)
+    fault = dice.number(5) if chance(dice, faults) else -1
+    if fault == 0:
+        return read(id, cut_bytes(dice, pick(dice, NO_ANSWERS))), None
+    if chance(dice, 15):
+        start = pick(dice, (b"", b"\xef\xbb\xbf", b" \n"))
+        pieces = cut_bytes(dice, start + json.dumps(whole(said), indent=pick(dice, (None, 1))).encode())
+        if fault > 0:
+            return read(id, pieces[: dice.number(len(pieces) - 1)], breaks=True), None
+        return read(id, pieces), said if Style("none", "own", True, True).keeps_calls_apart(said) else None
+    marked = chance(dice, 70)
+    parts = chunks(dice, said, how, ends=not marked or chance(dice, 80))
+    true = said if how.keeps_calls_apart(said) else None
+    if chance(dice, 20):  # chunks that some other reader has taken out of their bytes
+        return [*(ModelChunks(id, (part,)) for part in parts), ModelEnded(id, True)], true
+    if fault == 1:
+        parts.insert(dice.number(len(parts) - 1), {"error": {"message": "overloaded", "code": 529}})
+    if fault == 2:
+        parts.insert(dice.number(len(parts) - 1), json_object(dice))
+    data = sse(dice, parts, marked)
+    if fault > 2:
+        return read(id, cut_bytes(dice, data[: dice.number(len(data) - 1)]), breaks=fault == 3), None
+    return read(id, cut_bytes(dice, data)), true if fault < 0 else None
+
+
+def json_object(dice: Dice) -> dict[str, Json]:
+    """A chunk that makes no sense."""
+    delta = {pick(dice, ("content", "tool_calls", "role", "refusal", "reasoning")): json_value(dice)}
+    shapes: tuple[Json, ...] = (
+        5,
+        None,
+        [],
+        [5],
+        [{"delta": 5}],
+        [{"delta": delta}],
+        [{"message": delta}],
+        {"delta": delta},
+    )
+    return {"choices": pick(dice, shapes), pick(dice, ("usage", "x", "id")): json_value(dice, 1)}
+
+
+FAILURES = (
+    Failure(Fault.HTTP, "busy", 503),
+    Failure(Fault.HTTP, '{"error": {"message": "slow down"}}', 429),
+    Failure(Fault.HTTP, "slow down", 429, 2.5),
+    Failure(Fault.HTTP, "slow down", 429, 90.0),
+    Failure(Fault.HTTP, "come back tomorrow", 429, 121.0),
+    Failure(Fault.HTTP, "at once", 503, 0.0),
+    Failure(Fault.HTTP, '{"error": {"code": "insufficient_quota", "message": "used up"}}', 429),
+    Failure(Fault.HTTP, "overloaded", 529),
+    Failure(Fault.HTTP, '{"error": {"message": "Invalid assistant message: content or tool_calls must be set"}}', 400),
+    Failure(Fault.HTTP, '{"error": {"code": "context_length_exceeded", "message": "too long"}}', 400),
+    Failure(Fault.HTTP, "too large", 413),
+    Failure(Fault.HTTP, '{"error": {"message": "Unsupported parameter", "param": "temperature"}}', 400),
+    Failure(Fault.HTTP, '{"detail": [{"loc": ["body", "stop"], "msg": "extra_forbidden"}]}', 422),
+    Failure(Fault.HTTP, "unknown field stream_options", 400),
+    Failure(Fault.HTTP, "property 'reasoning_content' is unsupported", 400),
+    Failure(Fault.HTTP, "no such model", 404),
+    Failure(Fault.HTTP, "who are you?", 401),
+    Failure(Fault.HTTP, "", 400),
+    Failure(Fault.HTTP, "", 408),
+    Failure(Fault.HTTP, "<html>", 403),
+    Failure(Fault.NETWORK, "connection refused"),
+    Failure(Fault.SILENCE, "nothing came for 300 s"),
+    Failure(Fault.CERTIFICATE, "self-signed certificate"),
+    Failure(Fault.REQUEST, "no such host: ''"),
+    Failure(Fault.ANSWER, "Invalid assistant message"),
+)
