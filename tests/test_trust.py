@@ -90,3 +90,9 @@ def test_this_machine_is_loopback(host: str) -> None:
 )
 def test_other_machines_are_not(host: str) -> None:
     assert not is_loopback(f"http://{host}:8080/v1")
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions", "/chat/completions/"])
+def test_the_default_endpoint_gets_no_variable_however_it_is_written(ending: str) -> None:
+    config = Config(endpoint=Config().endpoint + ending)
+    assert key_source(config, None, {VARIABLE}, chosen=False) == NoKey()

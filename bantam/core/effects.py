@@ -130,7 +130,7 @@ class ThoughtDelta:
 
 @dataclass(frozen=True)
 class CallStarted:
-    """A tool call was read. `arguments` as the model wrote them."""
+    """A tool call begins. `arguments` as the conversation has them: `{}` where they could not be read."""
 
     call_id: str
     name: str

@@ -39,7 +39,7 @@ def key_source(
     if preset is not None:
         own = preset.key_variable in variables and origin(config.endpoint) == origin(preset.endpoint)
         return UseVariable(preset.key_variable) if own else NoKey()
-    if VARIABLE not in variables or config.endpoint == Config().endpoint:
+    if VARIABLE not in variables or origin(config.endpoint) == origin(Config().endpoint):
         return NoKey()
     if chosen or is_loopback(config.endpoint) or origin(config.endpoint) == "https://api.openai.com":
         return UseVariable(VARIABLE)
