@@ -14,6 +14,11 @@ def main() -> None:
     import gc
     import os
 
+    for fd in (0, 1, 2):  # a stream that was closed must not become the number of a session file or a connection
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest number; writing to it fails as it should
     gc.disable()  # nothing of what imports make is garbage; whoever runs for long enables it again
     from bantam.front import cli
 

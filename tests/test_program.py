@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -384,3 +385,29 @@ def test_subagents_of_one_answer_run_at_the_same_time(tmp_path: Path) -> None:
     assert max(times) - min(times) < 0.9
     assert [m["content"] for m in last if m["role"] == "tool"] == ["did a", "did b", "did c"]
     assert "  2| did a" in ran.out
+
+
+@pytest.mark.parametrize("arguments", [["prompt.txt"], ["-p", "x"], ["-q", "prompt.txt"]])
+def test_a_full_disk_is_an_error_and_the_session_is_kept(tmp_path: Path, arguments: list[str]) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        (here.work / "prompt.txt").write_text("x")
+        with open("/dev/full", "wb") as full:
+            process = here.start(*arguments, stdout=full)
+            _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert err.count(b"cannot write to standard output: No space left on device") == 1
+
+
+@pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+def test_closed_streams_are_no_files_of_ours(tmp_path: Path, closed: str, status: int) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        (here.work / "prompt.txt").write_text("x")
+        shell = [shlex.join(here.command("prompt.txt")) + " " + closed]
+        ran = subprocess.run(
+            ["sh", "-c", *shell], cwd=here.work, env=here.environment, capture_output=True, check=False, timeout=30
+        )
+    assert ran.returncode == status
+    assert here.autosave()[-1]["content"] == ("pelican" if status == 0 else "x")
+    assert b"Traceback" not in ran.stderr

@@ -124,7 +124,7 @@ class Watched(Screen):
         super().__init__("transcript", color)
         self.interrupt: Callable[[], None] = lambda: None
         self.stopped = 0
-        self.reader_gone = lambda: self.stop(status.READER_GONE)
+        self.unwritable = self.stop
         self._text = ""
 
     def stop(self, code: int) -> None:

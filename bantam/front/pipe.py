@@ -66,10 +66,11 @@ def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
     for number in SIGNALS:
         loop.add_signal_handler(number, end, 128 + number)
 
-    def gone() -> None:
-        loop.call_soon(end, status.READER_GONE)
+    def unwritable(code: int) -> None:
+        stop.status = stop.status or code
+        loop.call_soon(end, code)  # it comes in the middle of a step
 
-    screen.reader_gone = gone
+    screen.unwritable = unwritable
 
 
 async def _lines(chat: Chat, stop: Stop) -> int:

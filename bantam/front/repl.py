@@ -221,7 +221,7 @@ class Repl:
         loop.add_signal_handler(signal.SIGINT, self._stop, Cancelled())
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._end, 128 + number)
-        self._screen.reader_gone = lambda: self._end(128 + signal.SIGHUP)
+        self._screen.unwritable = lambda _: self._end(128 + signal.SIGHUP)  # the terminal is gone
 
     def _end(self, code: int) -> None:
         self._status = self._status or code

@@ -8,7 +8,7 @@ import select
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from bantam.core import view
+from bantam.core import status, view
 from bantam.core.effects import (
     CallStarted,
     Emit,
@@ -26,11 +26,11 @@ Mode = Literal["transcript", "answer", "quiet"]
 
 
 class Screen:
-    """Shows a run. `reader_gone` is called once when nobody reads standard output any more."""
+    """Shows a run. `unwritable` is called once, with an exit status, when standard output takes nothing any more."""
 
     def __init__(self, mode: Mode, color: str = "auto", environ: Mapping[str, str] = os.environ) -> None:
         self.mode = mode
-        self.reader_gone: Callable[[], None] = lambda: None
+        self.unwritable: Callable[[int], None] = lambda status: None
         self.gone = False
         self._terminals = {fd: _is_terminal(fd) for fd in (1, 2)}
         self._environ = environ
@@ -158,11 +158,18 @@ class Screen:
                 data = data[os.write(fd, data) :]
             except BlockingIOError:
                 select.select([], [fd], [])
-            except OSError:  # nobody reads, or the disk is full
-                if fd == 1 and not self.gone:
-                    self.gone = True
-                    self.reader_gone()
+            except OSError as problem:
+                if fd == 1:
+                    self._give_up(problem)
                 return
+
+    def _give_up(self, problem: OSError) -> None:
+        """A reader that went away is no error; a full disk is."""
+        self.gone = True
+        quiet = isinstance(problem, BrokenPipeError)
+        if not quiet:
+            self._raw(2, f"bantam: cannot write to standard output: {problem.strerror}\n")
+        self.unwritable(status.READER_GONE if quiet else status.FAILED)
 
 
 def _is_terminal(fd: int) -> bool:
