@@ -3,6 +3,7 @@
 Writes UTF-8 under any locale, once per output, and no escape byte where no terminal is.
 """
 
+import errno
 import os
 import select
 from collections.abc import Callable, Mapping
@@ -164,9 +165,9 @@ class Screen:
                 return
 
     def _give_up(self, problem: OSError) -> None:
-        """A reader that went away is no error; a full disk is."""
+        """A reader or a terminal that went away is no error; a full disk is."""
         self.gone = True
-        quiet = isinstance(problem, BrokenPipeError)
+        quiet = problem.errno in (errno.EPIPE, errno.EIO)
         if not quiet:
             self._raw(2, f"bantam: cannot write to standard output: {problem.strerror}\n")
         self.unwritable(status.READER_GONE if quiet else status.FAILED)
