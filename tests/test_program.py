@@ -411,3 +411,20 @@ def test_closed_streams_are_no_files_of_ours(tmp_path: Path, closed: str, status
     assert ran.returncode == status
     assert here.autosave()[-1]["content"] == ("pelican" if status == 0 else "x")
     assert b"Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("end", ["reset", "cut"])
+def test_an_answer_with_its_finish_reason_is_whole_however_the_connection_ends(tmp_path: Path, end: Any) -> None:
+    chunk = {"choices": [{"delta": {"content": "pelican"}, "finish_reason": "stop"}]}
+    with serving([Reply(chunks=[chunk], end=end, pause_s=0.05)]) as fake:
+        ran = place(tmp_path, fake).run("-p", "x")
+    assert (ran.status, ran.out, len(fake.requests)) == (0, "pelican\n", 1)
+
+
+def test_commands_get_no_key_that_this_run_does_not_use(tmp_path: Path) -> None:
+    with serving([Reply(calls=[("shell_exec", {"command": "env"})]), HELLO]) as fake:
+        here = place(tmp_path, fake, api_key="sk-other-111")
+        here.environment |= {"OPENAI_API_KEY": "sk-marker-123", "ANTHROPIC_API_KEY": "sk-marker-456"}
+        ran = here.ask("x")
+        sent = json.dumps(fake.requests[1].body)
+    assert (ran.status, "sk-marker" in sent, "sk-marker" in ran.out) == (0, False, False)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bantam.core import codec, tree
+from bantam.core import codec, failures, tree
 from bantam.core.effects import (
     CallModel,
     Cancel,
@@ -226,7 +226,8 @@ class World:
             self.open[request.id] = request
             self.used.add(request.id)
             self._count_sleeps(moment, request)
-        if isinstance(event, ModelEnded) and moment.accepted and _purpose(moment.before, event.id) == "reply":
+        ended = isinstance(event, ModelEnded) or whole(moment)
+        if ended and isinstance(event, Answer) and moment.accepted and _purpose(moment.before, event.id) == "reply":
             slept = any(isinstance(request, Sleep) and request.id[:-1] == moment.path for request in moment.requests)
             self.answered[moment.path] = self.answered.get(moment.path, 0) + (not slept)
         if self.in_turn and tree.idle(moment.after):
@@ -247,7 +248,7 @@ class World:
     def _is_same_call(self, moment: Moment, path: Id) -> bool:
         """Whether a failed call was made again as it was, less one parameter."""
         old, new = moment.before.agents.get(path), moment.after.agents[path]
-        if old is None or path != moment.path or not isinstance(moment.event, ModelFailed):
+        if old is None or path != moment.path or not isinstance(moment.event, ModelFailed) or whole(moment):
             return False
         assert isinstance(old.phase, Calling)
         assert isinstance(new.phase, Calling)
@@ -500,6 +501,18 @@ def _but_for_parameters(session: Session) -> Session:
 
 def _natural(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
+
+
+def whole(moment: Moment) -> bool:
+    """Whether a connection broke behind the finish_reason: that ends an answer as well as any end."""
+    agent = moment.before.agents.get(moment.path)
+    return (
+        isinstance(moment.event, ModelFailed)
+        and failures.broke(moment.event.failure)
+        and agent is not None
+        and isinstance(agent.phase, Calling)
+        and (agent.phase.id, bool(agent.phase.partial.finish)) == (moment.event.id, True)
+    )
 
 
 def _purpose(session: Session, id: Id) -> str:

@@ -73,6 +73,11 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
     return Remedy.STOP
 
 
+def broke(failure: Failure) -> bool:
+    """Whether the connection failed and not the server: behind a finish_reason the answer is whole all the same."""
+    return failure.fault in (Fault.NETWORK, Fault.SILENCE)
+
+
 def refused_parameter(failure: Failure, sent: Collection[str]) -> str | None:
     """The one parameter of `sent` that the server refuses by name, if it names one.
 

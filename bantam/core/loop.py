@@ -49,7 +49,7 @@ from bantam.core.events import (
     ToolProgress,
     UserSaid,
 )
-from bantam.core.failures import Remedy
+from bantam.core.failures import Remedy, broke
 from bantam.core.record import dataclass, replace
 from bantam.core.settings import Config
 from bantam.core.shown import emit
@@ -84,6 +84,8 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _chunks(agent, phase, chunks)
         case Calling(id=id) as phase, ModelEnded(id=its, marked=marked) if id == its:
             return _charged(agent, _ended(agent, phase, marked, ctx))
+        case Calling(id=id) as phase, ModelFailed(id=its, failure=f) if id == its and phase.partial.finish and broke(f):
+            return _charged(agent, _ended(agent, phase, True, ctx))
         case Calling(id=id) as phase, ModelFailed(id=its, failure=failure) if id == its:
             return _charged(agent, _failed(agent, phase, failure, ctx))
         case BackingOff(id=id) as phase, TimerFired(id=its) if id == its:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bantam.core import config, trust
+from bantam.core import config, redact, trust
 from bantam.core.config import Entry, Problem
 from bantam.core.presets import PRESETS
 from bantam.core.record import dataclass
@@ -80,12 +80,16 @@ def read_text(name: str) -> str | Problem | None:
 
 
 def child_environment(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
-    """The environment of commands: Bantam's own without the key, under whatever name it stands."""
+    """The environment of commands: Bantam's own without the key, under whatever name it stands.
+
+    And without the variables of all presets, used or not: one `env` would hand them to the endpoint of a
+    stranger's model.cfg.
+    """
     variables = {trust.VARIABLE, *(preset.key_variable for preset in PRESETS.values())}
     return {
         name: value
         for name, value in environ.items()
-        if not (name in variables and value == key) and (not key or len(key) < 6 or value != key)
+        if name not in variables and (not key or len(key) < redact.KEY_LENGTH_MIN or value != key)
     }
 
 
