@@ -8,11 +8,15 @@ from bantam import __version__
 def main() -> None:
     """Run Bantam and leave with its exit status."""
     arguments = sys.argv[1:]
+    import os  # the interpreter has it already
+
     if arguments == ["--version"]:
-        print(f"bantam {__version__}")
+        try:
+            os.write(1, f"bantam {__version__}\n".encode())
+        except OSError:
+            sys.exit(1)
         return
     import gc
-    import os
 
     for fd in (0, 1, 2):  # a stream that was closed must not become the number of a session file or a connection
         try:
@@ -20,9 +24,9 @@ def main() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDONLY)  # takes the lowest number; writing to it fails as it should
     gc.disable()  # nothing of what imports make is garbage; whoever runs for long enables it again
-    from bantam.front import cli
-
     try:
+        from bantam.front import cli
+
         code = cli.run(arguments)
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1

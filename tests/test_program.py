@@ -216,7 +216,7 @@ def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, arguments: list[st
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"endpoint=http://x/v1\nmodel\n", "model.cfg, line 2: expected key=value, found 'model'"),
+        (b"endpoint=http://x/v1\nmodel\n", "model.cfg, line 2: expected key=value"),
         (b"\xff\n", "model.cfg, line 1: not UTF-8"),
         (b"stream=maybe\n", "model.cfg, line 1: stream must be true or false"),
         (b"messages=[]\n", "messages is made by Bantam"),
@@ -428,3 +428,47 @@ def test_commands_get_no_key_that_this_run_does_not_use(tmp_path: Path) -> None:
         ran = here.ask("x")
         sent = json.dumps(fake.requests[1].body)
     assert (ran.status, "sk-marker" in sent, "sk-marker" in ran.out) == (0, False, False)
+
+
+def test_text_of_an_argument_survives_any_locale(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        here.environment |= {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        assert here.run("-p", "é ✓", "-c", "note=ü").status == 0
+        body = fake.requests[0].body
+    assert (body["messages"][-1]["content"], body["note"]) == ("é ✓", "ü")
+
+
+def test_a_key_that_was_written_wrongly_is_not_shown(tmp_path: Path) -> None:
+    here = Place(tmp_path)
+    for line in ("api_key: sk-marker-123", "api_key sk-marker-123", "sk-marker-123"):
+        (here.work / "model.cfg").write_text(f"{line}\n")
+        ran = here.ask("x")
+        assert (ran.status, ran.err) == (2, "bantam: model.cfg, line 1: expected key=value\n")
+
+
+def test_a_saved_session_does_not_hide_the_log_of_its_run(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        here.run(piped="a\n/save\nb\n")
+    saved, logs = ({p.stem for p in (here.home / ".bantam" / folder).iterdir()} for folder in ("sessions", "logs"))
+    assert not saved & logs
+
+
+@pytest.mark.parametrize("lines", ["5\n[1,2]\n", "[" * 100_000 + "\n", '[0, {"type": "UserSaid"}]\n[0, {}]\n'])
+def test_a_broken_log_is_one_line_and_the_next_line_is_asked(tmp_path: Path, lines: str) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        here.run("-p", "x")
+        log = next((here.home / ".bantam/logs").iterdir())
+        (log.parent / "broken.jsonl").write_text(log.read_text().split("\n")[0] + "\n" + lines)
+        ran = here.run(piped="/load broken\nmore\n")
+    assert (ran.status, ran.err.count("\n"), "unexpected" in ran.err) == (1, 1, False)
+    assert ran.out.endswith("pelican\n")
+
+
+def test_a_version_that_cannot_be_written_is_a_failure_without_a_traceback(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = Place(tmp_path).start("--version", stdout=full)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (1, b"")

@@ -66,7 +66,7 @@ def entry_of(line: str, where: str) -> Entry | Problem:
     key, sign, value = line.partition("=")
     key = key.strip()
     if not sign or not re.fullmatch(r"[A-Za-z_][\w.-]*", key):
-        return Problem(f"{where}: expected key=value, found {line[:60]!r}")
+        return Problem(f"{where}: expected key=value")  # not quoted: it may be the key, written wrongly
     return Entry(key, value.strip(), where)
 
 

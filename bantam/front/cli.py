@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from bantam.core import status
@@ -28,7 +29,8 @@ class Parser(argparse.ArgumentParser):
 
 def leave(why: str) -> NoReturn:
     """One line about wrong usage or configuration, and out."""
-    os.write(2, f"bantam: {why}\n".encode(errors="replace"))
+    with suppress(OSError):  # the status says it too
+        os.write(2, f"bantam: {why}\n".encode(errors="replace"))
     sys.exit(status.USAGE)
 
 
@@ -63,6 +65,9 @@ def run(arguments: list[str]) -> int:
     if rest:
         unknown = [word for word in rest if word.startswith("-")]
         leave(f"unknown option {unknown[0]}; bantam --help lists them" if unknown else "only one FILE can be given")
+    options.settings = [_utf8(setting) for setting in options.settings]
+    if options.prompt is not None:
+        options.prompt = _utf8(options.prompt)
     if options.prompt is not None and options.file is not None:
         leave("-p and FILE exclude each other")
     if options.folder is not None:
@@ -93,6 +98,11 @@ def _front(options: argparse.Namespace) -> int:
     from bantam.front import pipe
 
     return pipe.run(found, options)
+
+
+def _utf8(argument: str) -> str:
+    """An argument as it was typed, whatever Python took the locale to be."""
+    return os.fsencode(argument).decode(errors="replace")
 
 
 def _is_terminal(fd: int) -> bool:

@@ -3,6 +3,7 @@
 Folders are 0700 and files 0600, whatever the umask. Links are not followed, and no id leaves its folder.
 """
 
+import itertools
 import json
 import os
 import re
@@ -53,7 +54,7 @@ class Store:
     def save_new(self, said: Messages, summary: str) -> str:
         """Keep a conversation as a new session; returns its id."""
         _folder(self._root, self.sessions)
-        for id in _fresh_ids():
+        for id in _fresh_ids(self.logs):
             try:
                 os.close(_create(self.sessions / f"{id}.json"))  # reserves the name among all instances
             except FileExistsError:
@@ -96,7 +97,7 @@ class Store:
             if _looks_whole(path):
                 return ""
             _folder(self._root, self.sessions)
-            for id in _fresh_ids():
+            for id in _fresh_ids(self.sessions):
                 aside = self.sessions / f"{AUTOSAVE}-broken-{id}.json"
                 if not aside.exists():
                     path.rename(aside)
@@ -147,7 +148,7 @@ class Store:
         log = self.logs / f"{id}.jsonl"
         try:
             session = fold(_read(log).splitlines())
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as problem:
             raise StoreError(f"cannot read {log}: {problem}") from None
         return tree.conversation(session)
 
@@ -175,7 +176,7 @@ class Log:
         old = sorted(_files(folder, "*.jsonl"), key=lambda path: path.name)
         for path in old[: max(0, len(old) + 1 - max(1, self._config.logs_keep))]:
             path.unlink(missing_ok=True)
-        for id in _fresh_ids():
+        for id in _fresh_ids(self._store.sessions):
             try:
                 fd = _create(folder / f"{id}.jsonl", os.O_APPEND)
             except FileExistsError:
@@ -283,14 +284,13 @@ def _folder(*folders: Path) -> None:
             raise _failed("save", folder, problem) from None
 
 
-def _fresh_ids() -> Iterator[str]:
-    """The present second, then the same with -1, -2, …"""
+def _fresh_ids(other: Path) -> Iterator[str]:
+    """The present second, then the same with -1, -2, …; none that a file of the `other` folder has."""
     now = time.strftime("%Y%m%d-%H%M%S")
-    yield now
-    number = 1
-    while True:
-        yield f"{now}-{number}"
-        number += 1
+    for number in itertools.count():
+        id = f"{now}-{number}" if number else now
+        if not any((other / f"{id}{kind}").exists() for kind in (".json", ".jsonl")):
+            yield id
 
 
 def _create(path: Path, flags: int = 0) -> int:
