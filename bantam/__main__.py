@@ -17,6 +17,7 @@ def main() -> None:
             sys.exit(1)
         return
     import gc
+    from contextlib import suppress
 
     for fd in (0, 1, 2):  # a stream that was closed must not become the number of a session file or a connection
         try:
@@ -33,15 +34,15 @@ def main() -> None:
     except KeyboardInterrupt:  # before the signal handlers stand
         code = 130
     except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
-        os.write(
-            2, f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n".encode(errors="replace")
-        )
+        words = f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n"
+        with suppress(OSError):
+            os.write(2, words.encode(errors="replace"))
         code = 1
     try:
         if sys.stdout:  # None where it was closed before the start
             sys.stdout.flush()
-    except OSError:
-        code = 141
+    except OSError as problem:
+        code = 141 if isinstance(problem, BrokenPipeError) else 1
     os._exit(code)  # an interpreter that holds aiohttp takes 30 ms to tidy up what the system tidies anyway
 
 

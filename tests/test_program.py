@@ -472,3 +472,34 @@ def test_a_version_that_cannot_be_written_is_a_failure_without_a_traceback(tmp_p
         process = Place(tmp_path).start("--version", stdout=full)
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (1, b"")
+
+
+def test_a_setting_given_for_the_run_gives_way_to_a_later_cfg(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        ran = here.run("-c", "model=first", "-c", "seed=1", piped="one\n/cfg model second\ntwo\n")
+        sent = [(request.body["model"], request.body["seed"]) for request in fake.requests]
+    assert sent == [("first", 1), ("second", 1)]
+    assert "model=second\n" in ran.out
+
+
+def test_a_setting_that_is_switched_off_is_no_error(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake)
+        ran = here.run(piped="/cfg temperature null\none\n/cfg max_seconds 5\n")
+        assert "temperature" not in fake.requests[0].body
+    assert "temperature is left out of requests" in ran.out
+    assert (
+        ran.err
+        == "nothing was changed: model.cfg, line 4: max_seconds is not available in this version; remove the line\n"
+    )
+    assert "max_seconds" not in (here.work / "model.cfg").read_text()
+
+
+def test_a_key_in_the_system_prompt_is_neither_sent_nor_kept(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake:
+        here = place(tmp_path, fake, api_key="sk-marker-123")
+        (here.work / "system.txt").write_text("Never say sk-marker-123.")
+        here.ask("x")
+        assert fake.requests[0].body["messages"][0]["content"] == "Never say [key]."
+    assert not [p for p in here.home.rglob("*") if p.is_file() and "sk-marker" in p.read_text()]

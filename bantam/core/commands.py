@@ -98,6 +98,11 @@ def parse(line: str) -> Command | None:
     return Wrong(f"unknown command {name}; {hint}")
 
 
+def with_piped(prompt: str, piped: str) -> str:
+    """A prompt joined by what was piped in, as a block that the model can tell from it."""
+    return f"{prompt}\n\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt
+
+
 def is_private(line: str) -> bool:
     """Whether a typed line holds the key and must not be kept in the history or the log."""
     return bool(re.match(r"\s*/cfg\s+api_key\b", line, re.I))

@@ -51,11 +51,10 @@ class Remedy(StrEnum):
 
 def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
     """What may help. `sent` are the parameters of the request that a server may do without."""
-    match failure.fault:
-        case Fault.CERTIFICATE | Fault.REQUEST:
-            return Remedy.STOP
-        case Fault.NETWORK | Fault.SILENCE:
-            return Remedy.RETRY
+    if broke(failure):
+        return Remedy.RETRY
+    if failure.fault in (Fault.CERTIFICATE, Fault.REQUEST):
+        return Remedy.STOP
     if _QUOTA.search(failure.text) or failure.status == 402:
         return Remedy.STOP
     if failure.status in CHANGED_BY_REQUEST or failure.fault is Fault.ANSWER:

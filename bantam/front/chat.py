@@ -57,7 +57,8 @@ class Chat:
         self._complaints: set[str] = set()
         self._summary = ""
         self._store = Store(store.home())
-        self._log = Log(self._store, found.config, found.system)
+        system = self.clean(found.system)
+        self._log = Log(self._store, found.config, system)
         self._model = Model(found.config.endpoint, found.key, self.clean)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
@@ -65,7 +66,7 @@ class Chat:
         scale = setup.backoff_scale(environ)
         start = time.monotonic()
         self.runtime = Runtime(
-            tree.start(found.config, redact.text(found.key, found.system)),
+            tree.start(found.config, system),
             {CallModel: self._call, RunShell: self._run, Sleep: lambda request: timer.sleep(request, scale)},
             self._show,
             self._keep,
@@ -200,17 +201,20 @@ class Chat:
         if isinstance(entry, Problem):
             return self._refuse(entry.text)
         text = config.update(old or "", key, entry.value)
-        found = setup.from_text(text, self._options, self._environ)
+        options = [option for option in self._options if option.partition("=")[0].strip() != key]  # the later word wins
+        found = setup.from_text(text, options, self._environ)
         if isinstance(found, Problem):
-            return self._refuse(found.text)
+            return self._refuse(f"nothing was changed: {found.text}")
         path = Path(setup.CONFIG_FILE)
         try:
             mode = path.stat().st_mode & 0o7777 if path.exists() else 0o600
             store.write_whole(path.resolve(), text.encode(), mode)
         except OSError as problem:
             return self._refuse(f"cannot write {setup.CONFIG_FILE}: {problem.strerror or problem}")
+        self._options = options
         self._reconfigure(found)
-        self._show_config(key) if key != "api_key" else self.screen.say("api_key changed", "notice")
+        now = dict(config.shown(self.config, self._key is not None)).get(key)
+        self.screen.say(f"{key}={now}" if now is not None else f"{key} is left out of requests")
         return Reason.DONE
 
     def _reconfigure(self, found: Setup) -> None:

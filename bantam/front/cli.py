@@ -91,7 +91,7 @@ def _front(options: argparse.Namespace) -> int:
     found = setup.read(options.settings, os.environ)
     if isinstance(found, Problem):
         leave(found.text)
-    if options.prompt is None and not options.file and _is_terminal(0) and _is_terminal(1) and not options.quiet:
+    if options.prompt is None and not options.file and os.isatty(0) and os.isatty(1) and not options.quiet:
         from bantam.front import repl
 
         return repl.run(found, options.settings)
@@ -103,10 +103,3 @@ def _front(options: argparse.Namespace) -> int:
 def _utf8(argument: str) -> str:
     """An argument as it was typed, whatever Python took the locale to be."""
     return os.fsencode(argument).decode(errors="replace")
-
-
-def _is_terminal(fd: int) -> bool:
-    try:
-        return os.isatty(fd)
-    except OSError:
-        return False

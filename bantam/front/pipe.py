@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 
-from bantam.core import status
+from bantam.core import commands, status
 from bantam.front.chat import Chat, Quit
 from bantam.front.cli import leave
 from bantam.front.screen import Mode, Screen
@@ -105,7 +105,6 @@ async def _piped_lines(stop: Stop) -> AsyncIterator[str]:
 
     threading.Thread(target=read, daemon=True).start()
     ended = asyncio.ensure_future(stop.event.wait())
-    first = True
     while True:
         line = asyncio.ensure_future(lines.get())
         await asyncio.wait((line, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -116,22 +115,21 @@ async def _piped_lines(stop: Stop) -> AsyncIterator[str]:
         if not data:
             ended.cancel()
             return
-        yield _text(data.removeprefix(b"\xef\xbb\xbf") if first else data).rstrip("\n")
-        first = False
+        yield _text(data).rstrip("\n")
 
 
 def _prompt(options: argparse.Namespace) -> str | None:
     """The one prompt of this run; None when each line of standard input is one."""
     if options.prompt is not None:
         piped = _piped_text()
-        prompt = f"{options.prompt}\n\n<stdin>\n{piped}\n</stdin>" if piped.strip() else options.prompt
+        prompt = commands.with_piped(options.prompt, piped)
         if not prompt.strip():
             leave("-p needs a text")
-        return str(prompt)
+        return prompt
     if not options.file:
         return None
     data = _read_all(0) if options.file == "-" else _read_file(options.file)
-    text = _text(data.removeprefix(b"\xef\xbb\xbf"))
+    text = _text(data)
     if not text.strip():
         name = "standard input" if options.file == "-" else options.file
         leave(f"{name} is empty: there is nothing to ask")
@@ -147,27 +145,26 @@ def _read_file(name: str) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    """Text of a user's file: UTF-8, line ends as LF; other bytes are replaced, and that is said."""
+    """What a user wrote: UTF-8 with or without a BOM, line ends as LF; other bytes are replaced, and that is said."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode(errors="replace")
         sys.stderr.write("bantam: the input is not UTF-8; what could not be read was replaced\n")
-    return text.replace("\r\n", "\n")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _piped_text() -> str:
     """What was piped into print mode. A pipe that stays open and silent is not waited for."""
     try:
-        if os.isatty(0) or not select.select([0], [], [], STDIN_GRACE_S)[0]:
-            if not os.isatty(0):
-                sys.stderr.write(
-                    f"bantam: nothing came on standard input for {STDIN_GRACE_S:g} s; going on without it\n"
-                )
+        if os.isatty(0):
+            return ""
+        if not select.select([0], [], [], STDIN_GRACE_S)[0]:
+            sys.stderr.write(f"bantam: nothing came on standard input for {STDIN_GRACE_S:g} s; going on without it\n")
             return ""
     except OSError:  # closed
         return ""
-    return _text(_read_all(0).removeprefix(b"\xef\xbb\xbf"))
+    return _text(_read_all(0))
 
 
 def _read_all(fd: int) -> bytes:

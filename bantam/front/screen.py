@@ -33,7 +33,7 @@ class Screen:
         self.mode = mode
         self.unwritable: Callable[[int], None] = lambda status: None
         self.gone = False
-        self._terminals = {fd: _is_terminal(fd) for fd in (1, 2)}
+        self._terminals = {fd: os.isatty(fd) for fd in (1, 2)}
         self._environ = environ
         self._columns = {1: view.Column(), 2: view.Column()}
         self._shared = self._terminals[1] and self._terminals[2]
@@ -171,10 +171,3 @@ class Screen:
         if not quiet:
             self._raw(2, f"bantam: cannot write to standard output: {problem.strerror}\n")
         self.unwritable(status.READER_GONE if quiet else status.FAILED)
-
-
-def _is_terminal(fd: int) -> bool:
-    try:
-        return os.isatty(fd)
-    except OSError:
-        return False

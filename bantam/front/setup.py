@@ -26,9 +26,11 @@ class Setup:
 def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
     """Read the files of the working directory. `options` are the values of `-c`."""
     text = read_text(CONFIG_FILE)
+    if isinstance(text, Problem):
+        return text
     system = read_text(SYSTEM_FILE)
-    if isinstance(text, Problem) or isinstance(system, Problem):
-        return text if isinstance(text, Problem) else system if isinstance(system, Problem) else Problem("")
+    if isinstance(system, Problem):
+        return system
     found = from_text(text or "", options, environ)
     if isinstance(found, Problem):
         return found

@@ -144,7 +144,7 @@ class Store:
         """The messages of a session or a log, as the file has them. Raises StoreError."""
         path = self.sessions / f"{id}.json"
         if path.exists() or path.is_symlink():
-            return tuple(m for m in _session(path)["messages"] if isinstance(m, dict))
+            return tuple(_session(path)["messages"])
         log = self.logs / f"{id}.jsonl"
         try:
             session = fold(_read(log).splitlines())
