@@ -43,7 +43,7 @@ def test_sessions_of_one_second_get_different_ids(tmp_path: Path) -> None:
     assert len({store.save_new(SAID, "") for _ in range(5)}) == 5
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o000, 0o077])
+@pytest.mark.parametrize("mask", [0o022, 0o000, 0o077, 0o777])
 def test_only_the_user_may_read_what_is_kept(tmp_path: Path, mask: int) -> None:
     old = os.umask(mask)
     try:
@@ -160,6 +160,20 @@ def test_old_logs_go_and_the_newest_stay(tmp_path: Path) -> None:
     for _ in range(5):
         store, _ = logged(tmp_path, keep=3)
     assert len(list(store.logs.iterdir())) == 3
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_spare(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_whole(tmp_path / "a", b"one", 0o600)
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    store = Store(tmp_path / "home")
+    store.sessions.mkdir(parents=True, mode=0o755)
+    store.autosave(SAID)
+    assert [mode(p) for p in (tmp_path / "home", store.sessions)] == [0o700] * 2
 
 
 def test_no_log_is_made_before_something_happens(tmp_path: Path) -> None:
