@@ -16,7 +16,14 @@ from tests.strategies import any_text, json_values, wild_text
 
 pytestmark = pytest.mark.core
 GOOD = {
-    "endpoint": ("http://127.0.0.1:8080/v1", "https://x.example/v1/chat/completions"),
+    "endpoint": (
+        "http://127.0.0.1:8080/v1",
+        "https://x.example/v1/chat/completions",
+        "HTTP://[::1]:1/v1",
+        "http://me:pass:word@x/v1?a=b#c",
+        "https://bücher.example:65535",
+        "http://x:/v1",
+    ),
     "model": ("big-pickle", "a=b", "#1"),
     "stream": ("true", "false", "ON", "0"),
     "color": ("auto", "never"),
@@ -34,7 +41,21 @@ GOOD = {
     "editing": ("vi",),
 }
 BAD = {
-    "endpoint": ("", "x", "ftp://x", "http://", "http://x y"),
+    "endpoint": (
+        "",
+        "x",
+        "ftp://x",
+        "http://",
+        "http://x y",
+        "http://x:99999/v1",
+        "http://x:0",
+        "http://x:1a",
+        "http://[zz",
+        "http://[zz]/v1",
+        "http://:80",
+        "http://x]",
+        "http:///v1",
+    ),
     "model": ("",),
     "stream": ("", "maybe"),
     "color": ("", "Auto"),
@@ -50,6 +71,7 @@ BAD = {
     "stream_options": ("{}",),
     "max_seconds": ("60",),
     "approve": ("ask",),
+    **dict.fromkeys(("API_KEY", "Api_Key", "apikey", "api-key", "OPENAI_API_KEY", "gemini_api_key"), ("sk-123456",)),
 }
 one_line = any_text.map(lambda text: " ".join(re.split(r"[\r\n]", text)).strip())
 own_lines = st.sampled_from([(key, value) for key, some in GOOD.items() for value in some])

@@ -19,6 +19,7 @@ CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
     "difflib",
     "enum",
     "functools",
+    "itertools",
     "json",
     "math",
     "re",

@@ -21,6 +21,7 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.messages import Messages
+from bantam.core.redact import Redactor
 from bantam.core.settings import Config
 from bantam.shell.runtime import Handler, Runtime
 
@@ -37,7 +38,7 @@ def asks(command: str) -> dict[str, Any]:
 class Host:
     """A runtime whose handlers answer from a list, and everything it told."""
 
-    def __init__(self, *replies: dict[str, Any] | Failure, **handlers: Handler) -> None:
+    def __init__(self, *replies: dict[str, Any] | Failure, secrets: tuple[str, ...] = (), **handlers: Handler) -> None:
         self.replies = list(replies)
         self.shown: list[Emit] = []
         self.kept: list[Messages] = []
@@ -49,7 +50,7 @@ class Host:
             self.shown.append,
             self.kept.append,
             lambda now, event: self.logged.append(event),
-            lambda event: event,
+            Redactor(secrets),
             lambda: 0.0,
         )
 

@@ -78,6 +78,8 @@ def parse(found: Iterable[Entry]) -> Config | Problem:
     for entry in last.values():
         if entry.key == "api_key":
             continue
+        if _is_key_elsewhere(entry.key):
+            return Problem(f"{entry.where}: {entry.key} would be sent as it is; a key is written as api_key=…")
         if entry.key in NEVER_FORWARDED:
             return Problem(f"{entry.where}: {entry.key} is made by Bantam itself and cannot be set")
         if entry.key in NOT_YET:
@@ -161,6 +163,13 @@ def forwarded_value(text: str) -> Any:
         return text
 
 
+def _is_key_elsewhere(name: str) -> bool:
+    """Whether a setting can only be meant as the key: `API_KEY`, `apikey`, a preset's variable."""
+    plain = re.sub(r"[_.-]", "", name).lower()
+    variables = {preset.key_variable for preset in PRESETS.values()} | {"OPENAI_API_KEY"}
+    return plain == "apikey" or name.upper() in variables
+
+
 def one_edit(a: str, b: str) -> bool:
     """Whether one letter added, removed or changed, or two neighbours swapped, make `a` into `b`."""
     if a == b or abs(len(a) - len(b)) > 1:
@@ -202,7 +211,13 @@ def _one_of(*words: str) -> tuple[str, Callable[[str], str | None]]:
 
 
 def _url(text: str) -> str | None:
-    return text if re.fullmatch(r"https?://[^\s/]+.*", text) and not re.search(r"\s", text) else None
+    found = _URL.fullmatch(text)
+    return text if found and int(found["port"] or 1) in range(1, 65536) else None
+
+
+_URL = re.compile(  # RFC 3986, 3.2, as far as http needs it: a login, a name or an address in brackets, a port
+    r"https?://(?:[^\s/?#@]*@)?(?:\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(?::(?P<port>[0-9]{0,5}))?(?:[/?#]\S*)?", re.I
+)
 
 
 def _tools(text: str) -> tuple[str, ...] | None:

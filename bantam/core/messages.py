@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
 from typing import Any
 
 Message = Mapping[str, Any]
@@ -171,10 +172,8 @@ def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
     """
     said = [_readable(m) for m in raw if isinstance(m, Mapping) and nesting(m) <= NESTING_MAX]
     kept: list[Message] = []
-    results: dict[str, Message] = {}
     for at, message in enumerate(said):
-        answer = answers(message)
-        if answer is not None:
+        if answers(message) is not None:
             continue
         if at == 0 and role_of(message) == "system":
             kept.append(message)
@@ -183,20 +182,26 @@ def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
             if text_of(message) or message.get("content"):
                 kept.append({**message, "role": "user"})
             continue
-        message = normalised(message)
-        if is_empty(message):
-            continue
-        kept.append(message)
-        results = {}
-        for follower in said[at + 1 :]:
-            if answers(follower) is None:
-                break
-            results.setdefault(str(answers(follower)), follower)
-        for call in calls_of(message):
-            kept.append(results.get(call_id(call)) or tool_result(call_id(call), NO_RESULT))
+        fixed = normalised(message)
+        if not is_empty(fixed):
+            kept += [fixed, *_results(message, fixed, said[at + 1 :])]
     if not kept or role_of(kept[0]) != "system":
         kept.insert(0, system(system_prompt))
     return tuple(kept)
+
+
+def _results(raw: Message, fixed: Message, rest: Iterable[Message]) -> Iterable[Message]:
+    """A result for each call: those that stand before the next assistant message, wherever, else a made-up one.
+
+    The second of two calls with one id has the second result of that id.
+    """
+    found: dict[str, list[Message]] = {}
+    for message in takewhile(lambda m: role_of(m) != "assistant", rest):
+        if answers(message) is not None:
+            found.setdefault(str(answers(message)), []).append(message)
+    for old, new in zip(calls_of(raw), calls_of(fixed), strict=True):
+        own = found.get(call_id(old)) or found.get(call_id(new))
+        yield {**own.pop(0), "tool_call_id": call_id(new)} if own else tool_result(call_id(new), NO_RESULT)
 
 
 def clean(text: str, lone_halves: str = "replace") -> str:

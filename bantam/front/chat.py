@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from bantam.core import commands, config, redact, tree
+from bantam.core import commands, config, tree
 from bantam.core.commands import Command
 from bantam.core.config import Problem
 from bantam.core.effects import CallModel, Emit, Reason, RunShell, Sleep, Summarised
@@ -27,6 +27,7 @@ from bantam.core.events import (
 )
 from bantam.core.messages import Messages
 from bantam.core.presets import LOCAL
+from bantam.core.redact import Redactor
 from bantam.front import setup
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
@@ -56,6 +57,7 @@ class Chat:
         self._autosaves = autosaves
         self._complaints: set[str] = set()
         self._summary = ""
+        self._redactor = Redactor(setup.secrets(environ, found.key))
         self._store = Store(store.home())
         system = self.clean(found.system)
         self._log = Log(self._store, found.config, system)
@@ -71,7 +73,7 @@ class Chat:
             self._show,
             self._keep,
             self._write_log,
-            lambda event: redact.event(self._key, event),
+            self._redactor,
             lambda: time.monotonic() - start,
         )
         for notice in found.notices:
@@ -108,7 +110,7 @@ class Chat:
 
     def save(self) -> None:
         """Save on the way out; what failed is said."""
-        self._keep(tree.conversation(self.runtime.session))
+        self._keep(self.runtime.conversation)
 
     def sessions(self) -> list[str]:
         """The ids that `/load` takes, for completion."""
@@ -116,7 +118,7 @@ class Chat:
 
     def clean(self, text: str) -> str:
         """The text without the key, fit to be kept."""
-        return redact.text(self._key, text)
+        return self._redactor.text(text)
 
     # --- commands
 
@@ -145,7 +147,7 @@ class Chat:
 
     async def _save(self) -> Reason:
         """Save first, then ask the model for the summary: nothing is lost when it cannot give one."""
-        said = tree.conversation(self.runtime.session)
+        said = self.runtime.conversation
         if len(said) < 2:
             return self._refuse("there is nothing to save yet")
         if not self.config.save:
@@ -220,6 +222,8 @@ class Chat:
     def _reconfigure(self, found: Setup) -> None:
         changed = (found.config.provider, found.config.model) != (self.config.provider, self.config.model)
         self.config, self._key = found.config, found.key
+        self._redactor = Redactor((*self._redactor.secrets, found.key))  # the old key may still turn up
+        self.runtime.redactor = self._redactor
         self._model.endpoint, self._model.key = found.config.endpoint, found.key
         self.screen.recolor(found.config.color)
         self.runtime.tell(ConfigChanged(found.config))

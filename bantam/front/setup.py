@@ -87,12 +87,19 @@ def child_environment(environ: Mapping[str, str], key: str | None) -> dict[str, 
     And without the variables of all presets, used or not: one `env` would hand them to the endpoint of a
     stranger's model.cfg.
     """
-    variables = {trust.VARIABLE, *(preset.key_variable for preset in PRESETS.values())}
-    return {
-        name: value
-        for name, value in environ.items()
-        if name not in variables and (not key or len(key) < redact.KEY_LENGTH_MIN or value != key)
-    }
+    hidden = secrets(environ, key)
+    return {name: value for name, value in environ.items() if name not in _variables() and value not in hidden}
+
+
+def secrets(environ: Mapping[str, str], key: str | None) -> frozenset[str]:
+    """All that must not be seen: the key of this run, and those that wait for another endpoint."""
+    values = {key, *(environ.get(name) for name in _variables())}
+    return frozenset(value for value in values if value is not None and redact.is_secret(value))
+
+
+def _variables() -> frozenset[str]:
+    """The names of variables that hold keys."""
+    return frozenset({trust.VARIABLE, *(preset.key_variable for preset in PRESETS.values() if preset.key_variable)})
 
 
 def backoff_scale(environ: Mapping[str, str]) -> float:

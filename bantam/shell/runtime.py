@@ -14,6 +14,7 @@ from bantam.core import tree
 from bantam.core.effects import CallModel, Cancel, Effect, Emit, Request, RunShell, Save, Sleep, TurnEnded
 from bantam.core.events import Event, Id
 from bantam.core.messages import Messages
+from bantam.core.redact import Redactor
 from bantam.core.state import Session
 
 Handler = Callable[[Any], AsyncGenerator[Event, None]]
@@ -23,7 +24,7 @@ class Runtime:
     """One session and everything that is outstanding for it.
 
     `sink` shows outputs, `keep` saves the conversation, `log` is told each event before it happens,
-    `clean` takes secrets out of it. `clock` counts seconds.
+    `redactor` takes secrets out of all that happens and is done. `clock` counts seconds.
     """
 
     def __init__(
@@ -33,12 +34,12 @@ class Runtime:
         sink: Callable[[Emit], None],
         keep: Callable[[Messages], None],
         log: Callable[[float, Event], None],
-        clean: Callable[[Event], Event],
+        redactor: Redactor,
         clock: Callable[[], float],
     ) -> None:
         self.session = session
         self._handlers, self._sink, self._keep, self._log = handlers, sink, keep, log
-        self._clean, self._clock = clean, clock
+        self.redactor, self._clock = redactor, clock
         self._tasks: dict[Id, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Future[TurnEnded] | None = None
@@ -46,6 +47,11 @@ class Runtime:
     @property
     def busy(self) -> bool:
         return not tree.idle(self.session)
+
+    @property
+    def conversation(self) -> Messages:
+        """The root's messages as they may be kept."""
+        return self.redactor.messages((), tree.conversation(self.session))
 
     async def turn(self, event: Event) -> TurnEnded:
         """Let an event that begins a turn happen, and wait for the turn's end."""
@@ -57,11 +63,12 @@ class Runtime:
 
     def tell(self, event: Event) -> None:
         """Let `event` happen. Synchronous, so no two events ever interleave."""
-        now, event = self._clock(), self._clean(event)
+        now, event = self._clock(), self.redactor.event(event)
         self._log(now, event)
         self.session, effects = tree.step(self.session, event, now)
         for effect in effects:
-            self._perform(effect)
+            for clean in self.redactor.effects(effect):
+                self._perform(clean)
 
     async def settled(self) -> None:
         """Wait until what was cancelled has ended: its processes, its connections."""
