@@ -34,6 +34,7 @@ from bantam.core.events import (
     ConfigChanged,
     Interrupted,
     Loaded,
+    Lost,
     ModelEnded,
     ModelFailed,
     SummaryAsked,
@@ -160,7 +161,7 @@ def row_4_a_list_only_grows_or_is_cut_for_a_reason(world: World, moment: Moment)
             case ModelFailed() if path == moment.path and not whole(moment):
                 assert new.strips == old.strips + 1 or _pruned(old, new)
                 assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
-            case ModelEnded() | ModelFailed():  # a compaction, and perhaps output cleared on the way to the next call
+            case ModelEnded() | ModelFailed() | Lost():  # a compaction, and perhaps output cleared on the way to the next call
                 shrunk = isinstance(old.phase, Calling) and old.phase.purpose in ("compact", "shrink")
                 assert shrunk or _pruned(old, new)
             case _:
@@ -274,7 +275,7 @@ def row_14_what_is_awaited_is_what_is_outstanding(world: World, moment: Moment) 
     assert tree.outstanding(moment.after) == left.keys()
 
 
-_FINAL = (ModelEnded, ModelFailed, CommandEnded, ToolFinished, TimerFired)
+_FINAL = (ModelEnded, ModelFailed, CommandEnded, ToolFinished, TimerFired, Lost)
 
 
 def row_15_what_nobody_waits_for_changes_nothing(world: World, moment: Moment) -> None:
@@ -364,7 +365,7 @@ def row_24_delays_are_fibonacci_or_what_the_server_asks(world: World, moment: Mo
 
 
 def row_25_a_call_follows_each_sleep(world: World, moment: Moment) -> None:
-    if isinstance(moment.event, TimerFired) and moment.accepted:
+    if moment.accepted and isinstance(moment.open.get(getattr(moment.event, "id", ())), Sleep):
         assert [(type(r), r.id[:-1]) for r in moment.requests] == [(CallModel, moment.path)]
 
 

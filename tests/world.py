@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bantam.core import codec, failures, tree
+from bantam.core import codec, failures, history, tree
 from bantam.core.effects import (
     CallModel,
     Cancel,
@@ -31,11 +31,10 @@ from bantam.core.events import (
     CompactAsked,
     ConfigChanged,
     Event,
-    Failure,
-    Fault,
     Id,
     Interrupted,
     Loaded,
+    Lost,
     ModelChunks,
     ModelEnded,
     ModelFailed,
@@ -46,15 +45,15 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.settings import Config
-from bantam.core.state import Calling, Session
+from bantam.core.state import BackingOff, Calling, Session
 from tests import servers
 from tests.servers import Dice, Json, Reply, chance, pick, text
 
 Request = CallModel | RunShell | Sleep
 FINAL: Mapping[type, tuple[type, ...]] = {
-    CallModel: (ModelEnded, ModelFailed),
-    RunShell: (CommandEnded, ToolFinished),
-    Sleep: (TimerFired,),
+    CallModel: (ModelEnded, ModelFailed, Lost),
+    RunShell: (CommandEnded, ToolFinished, Lost),
+    Sleep: (TimerFired, Lost),
 }
 PARTS: Mapping[type, tuple[type, ...]] = {CallModel: (ModelChunks,), RunShell: (ToolProgress,), Sleep: ()}
 SYSTEM = "You are Bantam."
@@ -192,7 +191,7 @@ class World:
                 if isinstance(told, Mapping) and told:
                     sizes = (told.get("prompt_tokens"), told.get("completion_tokens"))
                     self.usage[event.id] = (_natural(sizes[0]), _natural(sizes[1]))
-        if isinstance(event, (ModelEnded, ModelFailed)) and moment.accepted:
+        if isinstance(event, (ModelEnded, ModelFailed, Lost)) and isinstance(moment.open.get(event.id), CallModel):
             ended.append(event.id)
         ended += [e.id for e in moment.effects if isinstance(e, Cancel) and isinstance(moment.open[e.id], CallModel)]
         for id in ended:
@@ -242,7 +241,7 @@ class World:
         path = request.id[:-1]
         if isinstance(request, Sleep):
             self.sleeps[path] = self.sleeps.get(path, 0) + 1
-        elif not isinstance(moment.event, TimerFired) and not self._is_same_call(moment, path):
+        elif not _backed_off(moment) and not self._is_same_call(moment, path):
             self.sleeps[path] = 0
 
     def _is_same_call(self, moment: Moment, path: Id) -> bool:
@@ -342,6 +341,7 @@ class World:
             CommandEnded(id, 0, "boo"),
             ToolFinished(id, "boo"),
             TimerFired(id),
+            Lost(id),
         )
         self.tell(pick(dice, answers))
 
@@ -365,10 +365,8 @@ class World:
         assert new.history == self.history[:kept], f"replay differs\n{self.story()}"
         new.checks = self.checks
         self.__dict__.update(new.__dict__)
-        for id in self.waiting(CallModel):
-            self.tell(ModelFailed(id, Failure(Fault.NETWORK, "the process died while this was on its way")))
-        for id in self.waiting(RunShell):
-            self.tell(ToolFinished(id, "lost: the process died while this ran", error=True))
+        for event in history.recovery(self.session):
+            self.tell(event)
 
     def swaps(self, dice: Dice) -> None:
         """Answers to two agents that are not above one another come in either order: the end is equal."""
@@ -499,20 +497,28 @@ def _but_for_parameters(session: Session) -> Session:
     return replace(session, agents=agents)
 
 
+def _backed_off(moment: Moment) -> bool:
+    """Whether the agent of the event was waiting to make the same call again."""
+    agent = moment.before.agents.get(moment.path)
+    return agent is not None and isinstance(agent.phase, BackingOff)
+
+
 def _natural(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
 def whole(moment: Moment) -> bool:
     """Whether a connection broke behind the finish_reason: that ends an answer as well as any end."""
-    agent = moment.before.agents.get(moment.path)
-    return (
-        isinstance(moment.event, ModelFailed)
-        and failures.broke(moment.event.failure)
-        and agent is not None
-        and isinstance(agent.phase, Calling)
-        and (agent.phase.id, bool(agent.phase.partial.finish)) == (moment.event.id, True)
-    )
+    agent, event = moment.before.agents.get(moment.path), moment.event
+    match event:
+        case ModelFailed(failure=failure) if failures.broke(failure):
+            pass
+        case Lost():
+            pass
+        case _:
+            return False
+    phase = None if agent is None else agent.phase
+    return isinstance(phase, Calling) and phase.id == event.id and bool(phase.partial.finish)
 
 
 def _purpose(session: Session, id: Id) -> str:

@@ -147,6 +147,13 @@ class TimerFired:
     id: Id
 
 
+@dataclass(frozen=True)
+class Lost:
+    """The process that waited for this request has died: whether it was carried out, and how it ended, is unknown."""
+
+    id: Id
+
+
 Event = (
     UserSaid
     | Interrupted
@@ -162,6 +169,7 @@ Event = (
     | CommandEnded
     | ToolFinished
     | TimerFired
+    | Lost
 )
-Answer = ModelChunks | ModelEnded | ModelFailed | ToolProgress | CommandEnded | ToolFinished | TimerFired
+Answer = ModelChunks | ModelEnded | ModelFailed | ToolProgress | CommandEnded | ToolFinished | TimerFired | Lost
 """The events that answer a request and carry its id."""

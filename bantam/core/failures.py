@@ -11,6 +11,7 @@ from bantam.core.events import Failure, Fault
 DELAYS_S = (1, 1, 2, 3, 5, 8, 13, 21, 34)  # Fibonacci; one a retry
 WAIT_MAX_S = 120.0  # a server that asks for more is a failure that says so
 WORDS_MAX = 500  # characters of a server's own words that are shown
+LOST = Failure(Fault.NETWORK, "Bantam was killed while the model answered")
 TRANSIENT_STATUSES = frozenset({0, 408, 409, 425, 429})  # and every 5xx
 CHANGED_BY_REQUEST = frozenset({400, 413, 422})  # another request may be taken
 

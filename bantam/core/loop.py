@@ -8,23 +8,20 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 from collections.abc import Mapping
 from typing import Any
 
-from bantam.core import assemble, context, failures, limits, messages, shown, tools
+from bantam.core import acting, assemble, context, failures, limits, messages, shown, tools
+from bantam.core.acting import Effects, Slots
 from bantam.core.assemble import Partial
 from bantam.core.effects import (
     CallModel,
     Cancel,
-    Effect,
     Finish,
-    Inner,
     Notice,
     Reason,
     Requesting,
     Retrying,
     Returned,
-    RunShell,
     Save,
     Sleep,
-    Spawn,
     Summarised,
     TextDelta,
     ThoughtDelta,
@@ -37,9 +34,9 @@ from bantam.core.events import (
     Event,
     Failure,
     Fault,
-    Id,
     Interrupted,
     Loaded,
+    Lost,
     ModelChunks,
     ModelEnded,
     ModelFailed,
@@ -56,7 +53,6 @@ from bantam.core.shown import emit
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot, charge
 
 STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
-Effects = tuple[Effect | Inner, ...]
 Step = tuple[Agent, Effects]
 
 
@@ -88,15 +84,19 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _charged(agent, _ended(agent, phase, True, ctx))
         case Calling(id=id) as phase, ModelFailed(id=its, failure=failure) if id == its:
             return _charged(agent, _failed(agent, phase, failure, ctx))
-        case BackingOff(id=id) as phase, TimerFired(id=its) if id == its:
+        case Calling(id=id), Lost(id=its) if id == its:
+            return step(agent, ModelFailed(id, failures.LOST), ctx)
+        case BackingOff(id=id) as phase, (TimerFired(id=its) | Lost(id=its)) if id == its:
             return _send(agent, phase.purpose, phase.attempt, ctx)
-        case Acting(slots), ToolProgress(id=id) if slot := _running(slots, id):
-            return _progress(agent, slots, slot, event)
-        case Acting(slots), CommandEnded(id=id) if slot := _running(slots, id):
+        case Acting(slots), ToolProgress(id=id) if slot := acting.running(slots, id):
+            return acting.progress(agent, slots, slot, event)
+        case Acting(slots), CommandEnded(id=id) if slot := acting.running(slots, id):
             text = tools.result(slot.heard, event, ctx.config.shell_timeout)
             return _fill(agent, slots, slot, text, bool(event.problem), ctx)
-        case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := _running(slots, id):
+        case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
             return _fill(agent, slots, slot, text, error, ctx)
+        case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
+            return _fill(agent, slots, slot, tools.lost_result(slot.heard), True, ctx)
         case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
         case Calling() as phase, Interrupted():
@@ -209,7 +209,7 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
         for call, asked in zip(messages.calls_of(message), messages.calls_of(raw), strict=True)
     )
     if slots:
-        return _advance(agent, slots, ctx)
+        return _act(agent, slots, ctx)
     notes = (emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
     if agent.queued:
         agent, effects = _call_model(agent, ctx)
@@ -220,71 +220,19 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
 # --- tools
 
 
-def _advance(agent: Agent, slots: tuple[Slot, ...], ctx: Context) -> Step:
-    """Start the next group: one command, or a run of adjacent subagents. None left: the results are said.
-
-    An unusable call is answered on the spot.
-    """
-    effects: list[Effect | Inner] = []
-    rest = list(slots)
-    for at, slot in enumerate(slots):
-        busy = [other.action for other in rest if other.id is not None and other.text is None]
-        together = slot.name == "run_subagent" and all(isinstance(b, tools.RunSubagent) for b in busy)
-        if slot.text is not None:
-            continue
-        if slot.id is not None or (busy and not together):
-            break
-        effects.append(shown.started(agent, slot))
-        match slot.action:
-            case tools.Unusable(why):
-                rest[at] = replace(slot, text=why)
-                effects += shown.result(agent, slot, why, error=True)
-                continue
-            case tools.ShellExec(command):
-                id, agent = _next_id(agent)
-                c = ctx.config
-                effects.append(RunShell(id, command, c.shell, c.shell_timeout, c.shell_output_bytes))
-            case tools.RunSubagent(prompt):
-                id, agent = _next_id(agent)
-                effects.append(Spawn(id, prompt))
-        rest[at] = replace(slot, id=id)
-    return _settle(agent, tuple(rest), tuple(effects), ctx)
-
-
-def _settle(agent: Agent, slots: tuple[Slot, ...], effects: Effects, ctx: Context) -> Step:
+def _act(agent: Agent, slots: Slots, ctx: Context, before: Effects = ()) -> Step:
+    """Start the next group of calls. None left: the results are said, and the model is asked again."""
+    agent, slots, effects = acting.advance(agent, slots, ctx.config)
+    effects = before + effects
     if any(slot.text is None for slot in slots):
         return replace(agent, phase=Acting(slots)), effects
-    agent, more = _call_model(replace(agent, messages=agent.messages + _results(slots)), ctx)
+    agent, more = _call_model(replace(agent, messages=agent.messages + acting.results(slots)), ctx)
     return agent, effects + more
 
 
-def _progress(agent: Agent, slots: tuple[Slot, ...], slot: Slot, event: ToolProgress) -> Step:
-    heard = tools.hear(slot.heard, event)
-    agent = replace(agent, phase=Acting(_put(slots, replace(slot, heard=heard))))
-    return agent, shown.progress(agent, slot, event)
-
-
-def _fill(agent: Agent, slots: tuple[Slot, ...], slot: Slot, text: str, error: bool, ctx: Context) -> Step:
+def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: Context) -> Step:
     text = messages.clean(text)
-    told = shown.result(agent, slot, text, error)
-    agent, effects = _advance(agent, _put(slots, replace(slot, text=text)), ctx)
-    return agent, told + effects
-
-
-def _results(slots: tuple[Slot, ...]) -> messages.Messages:
-    return tuple(messages.tool_result(slot.call_id, slot.text or "") for slot in slots)
-
-
-def _running(slots: tuple[Slot, ...], id: Id) -> Slot | None:
-    return next((slot for slot in slots if slot.id == id and slot.text is None), None)
-
-
-def _put(slots: tuple[Slot, ...], new: Slot) -> tuple[Slot, ...]:
-    return tuple(new if slot.id == new.id else slot for slot in slots)
-
-
-def _next_id(agent: Agent) -> tuple[Id, Agent]:
-    return (*agent.path, agent.serial + 1), replace(agent, serial=agent.serial + 1)
+    return _act(agent, acting.put(slots, replace(slot, text=text)), ctx, shown.result(agent, slot, text, error))
 
 
 # --- what went wrong
@@ -334,7 +282,7 @@ def _shorter(agent: Agent, purpose: Purpose, remedy: Remedy) -> messages.Message
 
 
 def _back_off(agent: Agent, phase: Calling, why: str, seconds: float, floor_s: float) -> Step:
-    id, agent = _next_id(agent)
+    id, agent = acting.next_id(agent)
     agent = replace(agent, phase=BackingOff(id, phase.purpose, phase.attempt + 1))
     note = Retrying(why, seconds, phase.attempt, len(failures.DELAYS_S))
     return agent, (emit(agent, note), Sleep(id, seconds, floor_s))
@@ -368,20 +316,11 @@ def _interrupt_call(agent: Agent, phase: Calling) -> Step:
     return _finish(agent, Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
 
 
-def _interrupt_tools(agent: Agent, slots: tuple[Slot, ...]) -> Step:
+def _interrupt_tools(agent: Agent, slots: Slots) -> Step:
     """Keep the results that came, say of the others what is known, and close the list."""
-    effects: list[Effect | Inner] = []
-    closed = []
-    for slot in slots:
-        if slot.text is not None:
-            closed.append(slot)
-            continue
-        text = tools.NOT_RUN if slot.id is None else tools.interrupted_result(slot.heard)
-        if slot.id is not None:
-            effects += [Cancel(slot.id), *shown.result(agent, slot, text, error=True)]
-        closed.append(replace(slot, text=text))
-    agent = replace(agent, messages=agent.messages + _results(tuple(closed)))
-    return _finish(agent, Finish(Reason.INTERRUPTED), tuple(effects))
+    closed, effects = acting.interrupted(agent, slots)
+    agent = replace(agent, messages=agent.messages + acting.results(closed))
+    return _finish(agent, Finish(Reason.INTERRUPTED), effects)
 
 
 def _replaced(agent: Agent, new: messages.Messages) -> Step:

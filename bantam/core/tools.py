@@ -135,11 +135,22 @@ def result(heard: Heard, ended: CommandEnded, timeout_s: float) -> str:
 
 def interrupted_result(heard: Heard) -> str:
     """The result of a call that the user interrupted: its output so far, and that it was interrupted."""
-    output = "".join(heard.head) + _gap(heard.skipped) + heard.glimpse
-    return _lines(output, ["[interrupted by the user]"])
+    return _lines(_so_far(heard), ["[interrupted by the user]"])
+
+
+def lost_result(heard: Heard) -> str:
+    """The result of a command that ran when Bantam was killed: its output so far, and that its end is unknown."""
+    return _lines(_so_far(heard), [LOST])
+
+
+LOST = "[lost: Bantam was killed while this ran; whether it has finished is unknown, and it was not run again]"
 
 
 NOT_RUN = "not run: interrupted by the user before it started"
+
+
+def _so_far(heard: Heard) -> str:
+    return "".join(heard.head) + _gap(heard.skipped) + heard.glimpse
 
 
 def _gap(skipped: int) -> str:

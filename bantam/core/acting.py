@@ -1,0 +1,82 @@
+"""The calls of one answer on their way: which runs next, and what each came to.
+
+One command at a time, or a run of adjacent subagents side by side, in the order of the calls. When all are
+done it is `loop` that says their results and goes on.
+"""
+
+from bantam.core import messages, shown, tools
+from bantam.core.effects import Cancel, Effect, Inner, RunShell, Spawn
+from bantam.core.events import Id, ToolProgress
+from bantam.core.record import replace
+from bantam.core.settings import Config
+from bantam.core.state import Acting, Agent, Slot
+
+Effects = tuple[Effect | Inner, ...]
+Slots = tuple[Slot, ...]
+
+
+def advance(agent: Agent, slots: Slots, config: Config) -> tuple[Agent, Slots, Effects]:
+    """Start the next group, if its turn has come. An unusable call is answered on the spot."""
+    effects: list[Effect | Inner] = []
+    rest = list(slots)
+    for at, slot in enumerate(slots):
+        busy = [other.action for other in rest if other.id is not None and other.text is None]
+        together = slot.name == "run_subagent" and all(isinstance(b, tools.RunSubagent) for b in busy)
+        if slot.text is not None:
+            continue
+        if slot.id is not None or (busy and not together):
+            break
+        effects.append(shown.started(agent, slot))
+        match slot.action:
+            case tools.Unusable(why):
+                rest[at] = replace(slot, text=why)
+                effects += shown.result(agent, slot, why, error=True)
+                continue
+            case tools.ShellExec(command):
+                id, agent = next_id(agent)
+                c = config
+                effects.append(RunShell(id, command, c.shell, c.shell_timeout, c.shell_output_bytes))
+            case tools.RunSubagent(prompt):
+                id, agent = next_id(agent)
+                effects.append(Spawn(id, prompt))
+        rest[at] = replace(slot, id=id)
+    return agent, tuple(rest), tuple(effects)
+
+
+def progress(agent: Agent, slots: Slots, slot: Slot, event: ToolProgress) -> tuple[Agent, Effects]:
+    """A running command printed something."""
+    heard = tools.hear(slot.heard, event)
+    agent = replace(agent, phase=Acting(put(slots, replace(slot, heard=heard))))
+    return agent, shown.progress(agent, slot, event)
+
+
+def interrupted(agent: Agent, slots: Slots) -> tuple[Slots, Effects]:
+    """All calls with a result: those that came, and of the others what is known. What runs is cancelled."""
+    effects: list[Effect | Inner] = []
+    closed = []
+    for slot in slots:
+        if slot.text is not None:
+            closed.append(slot)
+            continue
+        text = tools.NOT_RUN if slot.id is None else tools.interrupted_result(slot.heard)
+        if slot.id is not None:
+            effects += [Cancel(slot.id), *shown.result(agent, slot, text, error=True)]
+        closed.append(replace(slot, text=text))
+    return tuple(closed), tuple(effects)
+
+
+def results(slots: Slots) -> messages.Messages:
+    return tuple(messages.tool_result(slot.call_id, slot.text or "") for slot in slots)
+
+
+def running(slots: Slots, id: Id) -> Slot | None:
+    return next((slot for slot in slots if slot.id == id and slot.text is None), None)
+
+
+def put(slots: Slots, new: Slot) -> Slots:
+    return tuple(new if slot.id == new.id else slot for slot in slots)
+
+
+def next_id(agent: Agent) -> tuple[Id, Agent]:
+    """An address for the agent's next request."""
+    return (*agent.path, agent.serial + 1), replace(agent, serial=agent.serial + 1)

@@ -1,0 +1,70 @@
+"""A log's lines -> the session they tell of, and what goes on from there. The log is the state.
+
+A line is `[time, event]`; the first one is a header with the configuration and the system prompt.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from bantam.core import codec, tree
+from bantam.core.events import Event, Lost
+from bantam.core.record import dataclass
+from bantam.core.settings import Config
+from bantam.core.state import Session
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a log told. `now`: the time of its last event, in seconds from the start of the run."""
+
+    session: Session
+    now: float
+    events: int
+    problem: str = ""
+    """Why it was read no further; "" for a log that is whole but for an unfinished last line."""
+
+
+def header(id: str, created: str, system: str, config: Config) -> dict[str, Any]:
+    """The first line of a log."""
+    return {"bantam_log": VERSION, "id": id, "created": created, "system": system, "config": codec.encode(config)}
+
+
+def line(now: float, event: Event) -> list[Any]:
+    """The line of an event."""
+    return [round(now, 6), codec.encode(event)]
+
+
+def fold(lines: Iterable[bytes]) -> Past:
+    """The past that a log's lines tell of. Raises ValueError for what is no log of this version.
+
+    A line that cannot be read ends it, and what was before it counts. One without an end was being written
+    when the process died.
+    """
+    rest = iter(lines)
+    first = next(rest, b"")
+    if not first.endswith(b"\n"):
+        raise ValueError("it is empty")
+    head = json.loads(first)
+    if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
+        raise ValueError("it is not a log of this version")
+    if not isinstance(head.get("system"), str):
+        raise ValueError("its header has no system prompt")
+    past = Past(tree.start(codec.decode(head.get("config")), head["system"]), 0.0, 0)
+    for written in rest:
+        if not written.endswith(b"\n"):
+            break
+        try:
+            now, event = json.loads(written)
+            session, _ = tree.step(past.session, codec.decode(event), float(now))
+        except (ValueError, TypeError, RecursionError) as problem:
+            return Past(past.session, past.now, past.events, f"line {past.events + 2}: {problem}")
+        past = Past(session, float(now), past.events + 1)
+    return past
+
+
+def recovery(session: Session) -> tuple[Event, ...]:
+    """The events that bring a session on whose process died: nobody will answer what it waits for any more."""
+    return tuple(Lost(id) for id in sorted(tree.outstanding(session)))
