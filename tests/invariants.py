@@ -161,7 +161,9 @@ def row_4_a_list_only_grows_or_is_cut_for_a_reason(world: World, moment: Moment)
             case ModelFailed() if path == moment.path and not whole(moment):
                 assert new.strips == old.strips + 1 or _pruned(old, new)
                 assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
-            case ModelEnded() | ModelFailed() | Lost():  # a compaction, and perhaps output cleared on the way to the next call
+            case (
+                ModelEnded() | ModelFailed() | Lost()
+            ):  # a compaction, and perhaps output cleared on the way to the next call
                 shrunk = isinstance(old.phase, Calling) and old.phase.purpose in ("compact", "shrink")
                 assert shrunk or _pruned(old, new)
             case _:

@@ -40,6 +40,11 @@ class Listener:
         if self._act:
             await self._act(text)
 
+    is_unfinished = False
+
+    async def go_on(self) -> None:
+        raise AssertionError
+
     def interrupt(self) -> None:
         self.interrupted.set()
 

@@ -4,27 +4,18 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bantam.core import messages, tree
+from bantam.core import messages
 from bantam.core.config import Problem
-from bantam.core.events import CommandEnded, Event, Interrupted, ModelChunks, ModelEnded, UserSaid
+from bantam.core.events import Interrupted, UserSaid
 from bantam.core.settings import Config
-from bantam.shell.store import Log, Store, StoreError, fold, write_whole
+from bantam.shell import files
+from bantam.shell.files import StoreError, write_whole
+from bantam.shell.store import Resumed, Store
 
 SAID = (messages.system("s"), messages.user("hello there"), messages.assistant("hi"))
-CALL = {"index": 0, "id": "c", "function": {"name": "shell_exec", "arguments": '{"command": "ls"}'}}
-EVENTS: tuple[Event, ...] = (
-    UserSaid("hi \ud83e"),
-    ModelChunks((1,), ({"choices": [{"delta": {"tool_calls": [CALL]}, "finish_reason": "tool_calls"}]},)),
-    ModelEnded((1,), marked=True),
-    CommandEnded((2,), 0, "out"),
-    Interrupted(),
-)
 
 
 def mode(path: Path) -> int:
@@ -34,7 +25,7 @@ def mode(path: Path) -> int:
 def test_a_session_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     store = Store(tmp_path / "home")
     id = store.save_new(SAID, "greetings")
-    assert store.load(id) == SAID
+    assert store.load(id) == (SAID, "")
     assert [(s.id, s.count, s.summary) for s in store.saved()] == [(id, 2, "greetings")]
 
 
@@ -51,7 +42,7 @@ def test_only_the_user_may_read_what_is_kept(tmp_path: Path, mask: int) -> None:
         store.autosave(SAID)
         (store.sessions / "autosave.json").chmod(0o644)
         store.autosave(SAID)
-        Log(store, Config(), "s").append(0, UserSaid("x"))
+        store.new_log(Config(), "s").append(0, UserSaid("x"))
     finally:
         os.umask(old)
     assert [mode(p) for p in (tmp_path / "home", store.sessions, store.logs)] == [0o700] * 3
@@ -70,7 +61,7 @@ def test_an_id_is_found_by_a_unique_beginning(tmp_path: Path) -> None:
 
 def test_the_beginning_of_a_session_is_not_confused_with_the_log_of_its_run(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    log = Log(store, Config(), "s")
+    log = store.new_log(Config(), "s")
     log.append(0, UserSaid("x"))
     store.save("20990101-000000", SAID, "")
     assert store.find("20") == "20990101-000000"
@@ -121,47 +112,6 @@ def test_a_file_is_replaced_whole_and_leaves_no_spare(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def logged(folder: Path, keep: int = 200) -> tuple[Store, Log]:
-    store = Store(folder)
-    log = Log(store, Config(logs_keep=keep), "s")
-    for at, event in enumerate(EVENTS):
-        log.append(at / 10, event)
-    return store, log
-
-
-def stepped(count: int) -> Any:
-    session = tree.start(Config(), "s")
-    for event in EVENTS[:count]:
-        session, _ = tree.step(session, event, 0.0)
-    return session
-
-
-def test_a_log_folds_to_the_session_that_wrote_it(tmp_path: Path) -> None:
-    store, log = logged(tmp_path)
-    lines = (store.logs / f"{log.id}.jsonl").read_bytes().splitlines()
-    assert fold(lines) == stepped(len(EVENTS))
-    assert store.load(log.id) == tree.conversation(stepped(len(EVENTS)))
-
-
-@given(st.data())
-def test_a_log_cut_anywhere_loses_at_most_the_unfinished_event(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    store, log = logged(tmp_path_factory.mktemp("log"))
-    whole = (store.logs / f"{log.id}.jsonl").read_bytes()
-    start = whole.index(b"\n") + 1
-    cut = data.draw(st.integers(start, len(whole)))
-    finished = whole[:cut].count(b"\n") - 1
-    got = fold(whole[:cut].splitlines())
-    assert got in (stepped(finished), stepped(min(finished + 1, len(EVENTS))))
-
-
-def test_old_logs_go_and_the_newest_stay(tmp_path: Path) -> None:
-    for _ in range(5):
-        store, _ = logged(tmp_path, keep=3)
-    assert len(list(store.logs.iterdir())) == 3
-
-
 def test_a_file_that_cannot_be_replaced_leaves_no_spare(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(OSError, match="directory"):
@@ -177,7 +127,7 @@ def test_a_folder_that_others_could_read_is_closed_to_them(tmp_path: Path) -> No
 
 
 def test_no_log_is_made_before_something_happens(tmp_path: Path) -> None:
-    Log(Store(tmp_path / "home"), Config(), "s")
+    Store(tmp_path / "home").new_log(Config(), "s")
     assert not (tmp_path / "home").exists()
 
 
@@ -192,8 +142,77 @@ def test_a_broken_autosave_is_put_aside_and_not_lost(tmp_path: Path, data: bytes
         place.mkdir()
     else:
         place.write_bytes(data)
-    aside = Path(store.autosave(SAID))
+    aside = Path(store.tidy())
     assert aside.is_dir() if data is None else aside.read_bytes() == data
-    assert store.load("autosave") == SAID
-    assert store.autosave(SAID) == ""
-    assert Store(tmp_path).autosave(SAID) == ""
+    store.autosave(SAID)
+    assert store.load("autosave") == (SAID, "")
+    assert store.tidy() == Store(tmp_path).tidy() == ""
+
+
+def test_what_killed_saves_left_is_swept_and_a_save_at_work_is_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.autosave(SAID)
+    left, busy = store.sessions / ".autosave.json.4711.tmp", store.sessions / ".a.json.1.tmp"
+    left.write_bytes(b"{")
+    fd = files.create(busy)
+    assert files.lock(fd)
+    store.tidy()
+    assert sorted(p.name for p in store.sessions.iterdir()) == [".a.json.1.tmp", "autosave.json"]
+    os.close(fd)
+    store.tidy()
+    assert [p.name for p in store.sessions.iterdir()] == ["autosave.json"]
+
+
+# --- which one --resume takes
+
+
+def test_the_newest_is_resumed_and_a_run_that_lives_is_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert isinstance(store.resume("", Config(), "s"), Problem)
+    store.autosave(SAID)
+    assert resumed(store).id == "autosave"
+    saved = store.save_new(SAID, "")
+    os.utime(store.sessions / f"{saved}.json", (1, 1))
+    old, new = (finished(store, word) for word in ("one", "two"))
+    os.utime(store.logs / f"{old}.jsonl", (2, 2))
+    found = resumed(store)
+    assert (found.id, found.messages[1]["content"]) == (new, "two")
+    assert resumed(store).id == old  # for `found` holds the other one
+    busy = store.resume(new, Config(), "s")
+    assert busy == Problem(f"--resume: {new} is still open in another Bantam")
+    found.log.close()
+    assert resumed(store, new).id == new
+    assert resumed(store, saved).messages == SAID
+
+
+def test_a_log_without_a_word_is_not_what_is_resumed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    told = finished(store, "x")
+    os.utime(store.logs / f"{told}.jsonl", (1, 1))
+    log = store.new_log(Config(), "s")
+    log.append(0, Interrupted())
+    log.close()
+    assert resumed(store).id == told
+
+
+def resumed(store: Store, wanted: str = "") -> Resumed:
+    found = store.resume(wanted, Config(), "s")
+    assert isinstance(found, Resumed)
+    return found
+
+
+def finished(store: Store, word: str) -> str:
+    """The id of a run that has ended."""
+    log = store.new_log(Config(), "s")
+    log.append(0, UserSaid(word))
+    log.close()
+    return log.id
+
+
+def test_past_runs_are_listed_by_their_first_words(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    id = finished(store, "hello\nworld")
+    (store.logs / "broken.jsonl").write_text("{")
+    (row,) = store.runs()
+    assert (row.id, row.count, row.summary) == (id, None, "hello world")
+    assert store.row(id).count == 1

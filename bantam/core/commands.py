@@ -13,7 +13,9 @@ class Save:
 
 @dataclass(frozen=True)
 class List:
-    pass
+    """Saved sessions, the logs of past runs (`logs`), or one of either by its id."""
+
+    what: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ Command = Save | List | Load | Compact | Cfg | Clear | Help | Quit | Wrong
 
 USAGE = {
     "/save": "save the conversation as a new session, with a summary by the model",
-    "/list": "list saved sessions, newest first",
+    "/list [logs | ID]": "list saved sessions, newest first; the logs of past runs; or one of them",
     "/load ID": "go on from a saved session: its id, a unique beginning of it, or autosave",
     "/compact": "replace the conversation by a summary of it",
     "/cfg [KEY [VALUE]]": "show all settings, show one, or change one here and in model.cfg",
@@ -71,7 +73,6 @@ USAGE = {
 NAMES = (*(usage.split()[0] for usage in USAGE), "/exit")
 _SIMPLE: dict[str, Command] = {
     "/save": Save(),
-    "/list": List(),
     "/compact": Compact(),
     "/clear": Clear(),
     "/help": Help(),
@@ -88,6 +89,8 @@ def parse(line: str) -> Command | None:
     name, rest = words[0].lower(), words[1].strip() if len(words) > 1 else ""
     if name in _SIMPLE:
         return Wrong(f"{name} takes nothing behind it") if rest else _SIMPLE[name]
+    if name == "/list":
+        return List(rest)
     if name == "/load":
         return Load(rest) if rest else Wrong("/load needs the id of a session; /list shows them")
     if name == "/cfg":

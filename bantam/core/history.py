@@ -50,15 +50,19 @@ def fold(lines: Iterable[bytes]) -> Past:
     head = json.loads(first)
     if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
         raise ValueError("it is not a log of this version")
-    if not isinstance(head.get("system"), str):
-        raise ValueError("its header has no system prompt")
-    past = Past(tree.start(codec.decode(head.get("config")), head["system"]), 0.0, 0)
+    config, system = codec.decode(head.get("config")), head.get("system")
+    if not isinstance(config, Config) or not isinstance(system, str):
+        raise ValueError("its header has no configuration")
+    past = Past(tree.start(config, system), 0.0, 0)
     for written in rest:
         if not written.endswith(b"\n"):
             break
         try:
-            now, event = json.loads(written)
-            session, _ = tree.step(past.session, codec.decode(event), float(now))
+            now, told = json.loads(written)
+            event = codec.decode(told)
+            if not isinstance(event, Event):
+                raise ValueError("it holds no event")
+            session, _ = tree.step(past.session, event, float(now))
         except (ValueError, TypeError, RecursionError) as problem:
             return Past(past.session, past.now, past.events, f"line {past.events + 2}: {problem}")
         past = Past(session, float(now), past.events + 1)

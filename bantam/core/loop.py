@@ -96,7 +96,8 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
             return _fill(agent, slots, slot, text, error, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
-            return _fill(agent, slots, slot, tools.lost_result(slot.heard), True, ctx)
+            shown_anew = replace(slot, heard=tools.Heard())
+            return _fill(agent, slots, shown_anew, tools.lost_result(slot.heard), True, ctx)
         case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
         case Calling() as phase, Interrupted():

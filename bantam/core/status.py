@@ -2,12 +2,13 @@
 
 from bantam.core.effects import Reason
 
+DONE = 0
 FAILED = 1
 USAGE = 2  # usage or configuration
 READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it
 
 _STATUS = {
-    Reason.DONE: 0,
+    Reason.DONE: DONE,
     Reason.FAILED: FAILED,
     Reason.ITERATIONS: 3,
     Reason.TRANSIENT: 75,  # EX_TEMPFAIL of sysexits.h: trying later makes sense

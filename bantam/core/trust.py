@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection
 
-from bantam.core.config import Problem
 from bantam.core.presets import PRESETS
 from bantam.core.record import dataclass
 from bantam.core.settings import Config
@@ -29,10 +28,25 @@ class NoKey:
     pass
 
 
+@dataclass(frozen=True)
+class Untrusted:
+    """The key would go where the user has not said that it may. `endpoint` as `bantam trust` remembers it."""
+
+    endpoint: str
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{VARIABLE} is set, and model.cfg points to {origin(self.endpoint)}, which must not get it unasked. "
+            f"To send it there from this folder: bantam trust; in this run only: bantam -c endpoint={self.endpoint}; "
+            "to send no key: write api_key= into model.cfg"
+        )
+
+
 def key_source(
     config: Config, written: str | None, variables: Collection[str], chosen: bool
-) -> UseFile | UseVariable | NoKey | Problem:
-    """Where the key of a run comes from. `written` is api_key; `chosen`: the endpoint was given with -c."""
+) -> UseFile | UseVariable | NoKey | Untrusted:
+    """Where the key of a run comes from. `written` is api_key; `chosen`: the user has named or trusted the endpoint."""
     if written is not None:
         return UseFile() if written else NoKey()
     preset = PRESETS.get(config.provider)
@@ -43,11 +57,7 @@ def key_source(
         return NoKey()
     if chosen or is_loopback(config.endpoint) or origin(config.endpoint) == "https://api.openai.com":
         return UseVariable(VARIABLE)
-    return Problem(
-        f"{VARIABLE} is set, and model.cfg points to {origin(config.endpoint)}, which must not get it unasked. "
-        f"To send it there in this run: bantam -c endpoint={config.endpoint}; "
-        "to send no key: write api_key= into model.cfg"
-    )
+    return Untrusted(config.endpoint)
 
 
 def origin(url: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from bantam.core import commands, config, tree
+from bantam.core import commands, config, history, tree
 from bantam.core.commands import Command
 from bantam.core.config import Problem
 from bantam.core.effects import CallModel, Emit, Reason, RunShell, Sleep, Summarised
@@ -31,10 +31,11 @@ from bantam.core.redact import Redactor
 from bantam.front import setup
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
-from bantam.shell import local, process, store, timer
+from bantam.shell import files, local, process, store, timer
+from bantam.shell.files import StoreError
 from bantam.shell.model import Model
 from bantam.shell.runtime import Runtime
-from bantam.shell.store import Log, Store, StoreError
+from bantam.shell.store import Resumed, Store
 
 
 class Quit(Exception):
@@ -51,6 +52,7 @@ class Chat:
         screen: Screen,
         autosaves: bool = True,
         environ: Mapping[str, str] = os.environ,
+        resumed: Resumed | None = None,
     ) -> None:
         self.config, self.screen = found.config, screen
         self._key, self._options, self._environ = found.key, options, environ
@@ -60,15 +62,16 @@ class Chat:
         self._redactor = Redactor(setup.secrets(environ, found.key))
         self._store = Store(store.home())
         system = self.clean(found.system)
-        self._log = Log(self._store, found.config, system)
+        self._log = resumed.log if resumed else self._store.new_log(found.config, system)
         self._model = Model(found.config.endpoint, found.key, self.clean)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
         self._start_local()
         scale = setup.backoff_scale(environ)
-        start = time.monotonic()
+        past = resumed.past if resumed else None
+        start = time.monotonic() - (past.now if past else 0)
         self.runtime = Runtime(
-            tree.start(found.config, system),
+            past.session if past else tree.start(found.config, system),
             {CallModel: self._call, RunShell: self._run, Sleep: lambda request: timer.sleep(request, scale)},
             self._show,
             self._keep,
@@ -78,6 +81,11 @@ class Chat:
         )
         for notice in found.notices:
             screen.say(notice, "notice", error=True)
+        if autosaves and found.config.save:
+            self._tidy()
+        self._lost: tuple[Event, ...] = history.recovery(past.session) if past else ()
+        if resumed:
+            self._resume(resumed)
 
     # --- what can be asked
 
@@ -87,7 +95,19 @@ class Chat:
         return await (self.say(text) if command is None else self.obey(command))
 
     async def say(self, text: str) -> Reason:
-        return (await self.runtime.turn(UserSaid(text))).reason
+        """Something for the model; what a killed run left open is told with it."""
+        lost, self._lost = self._lost, ()
+        return (await self.runtime.turn(UserSaid(text), *lost)).reason
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the run that this one goes on from was killed in the middle of a turn."""
+        return bool(self._lost)
+
+    async def go_on(self) -> Reason:
+        """Go on with the turn of a killed run."""
+        lost, self._lost = self._lost, ()
+        return (await self.runtime.turn(*lost)).reason
 
     async def obey(self, command: Command) -> Reason:
         """Carry out a slash command. Raises Quit."""
@@ -105,6 +125,7 @@ class Chat:
         """Leave nothing running."""
         await self.runtime.close()
         await self._model.close()
+        self._log.close()
         if self._local:
             self._local.stop()
 
@@ -126,8 +147,8 @@ class Chat:
         match command:
             case commands.Save():
                 return await self._save()
-            case commands.List():
-                self._list()
+            case commands.List(what):
+                return self._list(what)
             case commands.Load(id):
                 return self._load(id)
             case commands.Compact():
@@ -160,23 +181,54 @@ class Chat:
         self.screen.say(f"saved as {id}: {self._summary or store.first_words(said)}", "notice")
         return ended.reason
 
-    def _list(self) -> None:
-        rows = self._store.saved()
+    def _list(self, what: str) -> Reason:
+        if what in ("", "logs"):
+            rows = self._store.runs() if what else self._store.saved()
+        else:
+            id = self._store.find(what)
+            if isinstance(id, Problem):
+                return self._refuse(id.text)
+            rows = [self._store.row(id)]
         if not rows:
-            self.screen.say("no saved sessions", "notice")
+            self.screen.say("no logs" if what else "no saved sessions; /list logs shows past runs", "notice")
         width = max((len(row.id) for row in rows), default=0)
         for row in rows:
-            self.screen.say(f"{row.id:<{width}}  {row.created}  {row.count:>4} messages  {row.summary}")
+            count = "" if row.count is None else f"{row.count:>4} messages  "
+            self.screen.say(f"{row.id:<{width}}  {row.created}  {count}{row.summary}")
+        return Reason.DONE
 
     def _load(self, wanted: str) -> Reason:
         id = self._store.find(wanted)
         if isinstance(id, Problem):
             return self._refuse(id.text)
-        loaded = self._store.load(id)
+        loaded, problem = self._store.load(id)
         self.runtime.tell(Loaded(loaded))
-        count = len(tree.conversation(self.runtime.session)) - 1
-        self.screen.say(f"loaded {id}: {count} messages", "notice")
+        self._tell_loaded("loaded", id, problem)
         return Reason.DONE
+
+    def _resume(self, resumed: Resumed) -> None:
+        if resumed.past is None:
+            self.runtime.tell(Loaded(resumed.messages))
+        elif resumed.past.session.config != self.config:
+            self.runtime.tell(ConfigChanged(self.config))
+        self._tell_loaded("resumed", resumed.id, resumed.notice)
+        if self._lost:
+            self.screen.say("the run was killed in the middle of a turn; going on with it", "notice")
+
+    def _tell_loaded(self, done: str, id: str, problem: str) -> None:
+        count = len(self.runtime.conversation) - 1
+        self.screen.say(f"{done} {id}: {count} messages", "notice")
+        if problem:
+            self.screen.say(problem, error=True)
+
+    def _tidy(self) -> None:
+        try:
+            aside = self._store.tidy()
+        except StoreError as problem:
+            self._complain(problem)
+            return
+        if aside:
+            self.screen.say(f"the autosave could not be read; it is kept as {aside}", error=True)
 
     async def _compact(self) -> Reason:
         ended = await self.runtime.turn(CompactAsked())
@@ -204,13 +256,14 @@ class Chat:
             return self._refuse(entry.text)
         text = config.update(old or "", key, entry.value)
         options = [option for option in self._options if option.partition("=")[0].strip() != key]  # the later word wins
+        options += [f"endpoint={value}"] if key == "endpoint" else []  # named by the user, so the key may go there
         found = setup.from_text(text, options, self._environ)
-        if isinstance(found, Problem):
+        if not isinstance(found, Setup):
             return self._refuse(f"nothing was changed: {found.text}")
         path = Path(setup.CONFIG_FILE)
         try:
             mode = path.stat().st_mode & 0o7777 if path.exists() else 0o600
-            store.write_whole(path.resolve(), text.encode(), mode)
+            files.write_whole(path.resolve(), text.encode(), mode)
         except OSError as problem:
             return self._refuse(f"cannot write {setup.CONFIG_FILE}: {problem.strerror or problem}")
         self._options = options
@@ -273,9 +326,7 @@ class Chat:
     def _keep(self, said: Messages) -> None:
         if self._autosaves and self.config.save and len(said) > 1:
             try:
-                aside = self._store.autosave(said)
-                if aside:
-                    self.screen.say(f"the autosave could not be read; it is kept as {aside}", error=True)
+                self._store.autosave(said)
             except StoreError as problem:
                 self._complain(problem)
 

@@ -4,10 +4,14 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from bantam.core import status
 from bantam.core.config import Problem
+from bantam.core.trust import Untrusted
+
+if TYPE_CHECKING:
+    from bantam.front import setup
 
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
 EPILOG = """\
@@ -19,7 +23,7 @@ kept in ~/.bantam (or BANTAM_HOME): sessions, logs; the input history in ~/.bant
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached,
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
-LATER = ("diff", "doctor", "eject", "models", "policy", "replay", "trust")  # names that later versions take
+LATER = ("diff", "doctor", "eject", "models", "policy", "replay")  # names that later versions take
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,14 +41,14 @@ def leave(why: str) -> NoReturn:
 def parser() -> Parser:
     made = Parser(
         "bantam",
-        usage="bantam [options] [FILE | - | -p TEXT | demo]",
+        usage="bantam [options] [FILE | - | -p TEXT | demo | trust]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = made.add_argument
-    add("file", nargs="?", metavar="FILE", help="a file whose text is the prompt; - is standard input")
+    add("words", nargs="*", metavar="FILE", help="a file whose text is the prompt; - is standard input")
     add("-p", dest="prompt", metavar="TEXT", help="ask TEXT; only the answer goes to standard output")
     add("-c", dest="settings", metavar="KEY=VALUE", action="append", default=[], help="override a model.cfg key")
     add("-C", dest="folder", metavar="DIR", help="work in DIR")
@@ -54,21 +58,26 @@ def parser() -> Parser:
         action="store_true",
         help="only the answer on standard output, only errors on standard error",
     )
+    add(
+        "--resume",
+        metavar="ID",
+        help="go on with a saved or killed session: --resume=ID, or the newest one",
+    )
     add("--version", action="store_true", help="show the version")
     return made
 
 
 def run(arguments: list[str]) -> int:
     """The whole program; returns the exit status."""
-    made = parser()
-    options, rest = made.parse_known_args(arguments)
-    if rest:
-        unknown = [word for word in rest if word.startswith("-")]
-        leave(f"unknown option {unknown[0]}; bantam --help lists them" if unknown else "only one FILE can be given")
+    options, unknown = parser().parse_known_args(["--resume=" if word == "--resume" else word for word in arguments])
+    if unknown:
+        leave(f"unknown option {unknown[0]}; bantam --help lists them")
     options.settings = [_utf8(setting) for setting in options.settings]
     if options.prompt is not None:
         options.prompt = _utf8(options.prompt)
-    if options.prompt is not None and options.file is not None:
+    words: list[str] = options.words
+    options.file = words[0] if words else ""
+    if options.prompt is not None and options.file:
         leave("-p and FILE exclude each other")
     if options.folder is not None:
         from bantam.front.setup import working_directory
@@ -76,28 +85,61 @@ def run(arguments: list[str]) -> int:
         problem = working_directory(options.folder)
         if problem is not None:
             leave(problem.text)
+    return _chosen(options, words[1:])
+
+
+def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
+    """The front end that the first word names, or the one for a prompt."""
+    if options.file == "trust":
+        from bantam.front import trust
+
+        done = trust.run(rest, options.settings, os.environ)
+        return leave(done.text) if isinstance(done, Problem) else done
+    if options.file in LATER:
+        leave(f"{options.file} is not available in this version; for a prompt file of that name say ./{options.file}")
+    if rest:
+        leave("only one FILE can be given")
     if options.file == "demo":
         from bantam.front import demo
 
         return demo.run()
-    if options.file in LATER:
-        leave(f"{options.file} is not available in this version; for a prompt file of that name say ./{options.file}")
     return _front(options)
 
 
 def _front(options: argparse.Namespace) -> int:
     from bantam.front import setup
 
+    edits = options.prompt is None and not options.file and os.isatty(0) and os.isatty(1) and not options.quiet
     found = setup.read(options.settings, os.environ)
-    if isinstance(found, Problem):
+    if isinstance(found, Untrusted) and edits:
+        found = _asked(found, options.settings)
+    if not isinstance(found, setup.Setup):
         leave(found.text)
-    if options.prompt is None and not options.file and os.isatty(0) and os.isatty(1) and not options.quiet:
+    options.resumed = None
+    if options.resume is not None:
+        from bantam.shell.store import Store, home
+
+        options.resumed = Store(home()).resume(options.resume, found.config, found.system)
+        if isinstance(options.resumed, Problem):
+            leave(options.resumed.text)
+    if edits:
         from bantam.front import repl
 
-        return repl.run(found, options.settings)
+        return repl.run(found, options.settings, options.resumed)
     from bantam.front import pipe
 
     return pipe.run(found, options)
+
+
+def _asked(found: Untrusted, settings: list[str]) -> "setup.Setup | Untrusted | Problem":
+    """The settings once more, if the user trusts the endpoint."""
+    from bantam.front import setup, trust
+    from bantam.shell.files import StoreError
+
+    try:
+        return setup.read(settings, os.environ) if trust.ask(found) else found
+    except StoreError as problem:
+        return Problem(str(problem))
 
 
 def _utf8(argument: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from bantam.core import status
 from bantam.core.config import Problem
 from bantam.core.effects import Emit, Reason, Requesting, TextDelta
+from bantam.core.trust import Untrusted
 from bantam.front import script, setup
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
@@ -59,10 +60,10 @@ def run() -> int:
             found = _prepare(Path(stack.enter_context(scratch)), endpoint)
         except OSError as problem:
             return _fail(problem.strerror or str(problem))
-        return _fail(found.text) if isinstance(found, Problem) else begin(found)
+        return begin(found) if isinstance(found, Setup) else _fail(found.text)
 
 
-def _prepare(scratch: Path, endpoint: str) -> Setup | Problem:
+def _prepare(scratch: Path, endpoint: str) -> Setup | Untrusted | Problem:
     """Work in the folder, with a home in it, so that no file of the user's is read or written."""
     home, work = scratch / "home", scratch / "work"
     for made in (home, work):
@@ -80,7 +81,7 @@ def _attended() -> Callable[[Setup], int]:
 
     def begin(found: Setup) -> int:
         Screen("transcript", found.config.color).say(INTRODUCTION)
-        return repl.run(found, ())
+        return repl.run(found, (), None)
 
     return begin
 

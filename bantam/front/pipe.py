@@ -39,7 +39,7 @@ def run(found: Setup, options: argparse.Namespace) -> int:
 
 async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: str | None) -> int:
     screen = Screen(mode, found.config.color)
-    chat = Chat(found, options.settings, screen, autosaves=options.prompt is None)
+    chat = Chat(found, options.settings, screen, autosaves=options.prompt is None, resumed=options.resumed)
     stop = Stop()
     _heed_signals(chat, screen, stop)
     gc.freeze()
@@ -48,7 +48,9 @@ async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: st
         if prompt is not None:
             code = status.of(await chat.say(prompt))
         else:
-            code = await _lines(chat, stop)
+            code = status.of(await chat.go_on()) if chat.is_unfinished else 0
+            later = await _lines(chat, stop)
+            code = code or later
     finally:
         await chat.close()
     chat.save()

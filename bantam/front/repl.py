@@ -32,6 +32,7 @@ from bantam.front.keys import bindings
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
 from bantam.shell import address, model
+from bantam.shell.store import Resumed
 
 HISTORY_FILE = "~/.bantam_history"
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
@@ -39,14 +40,14 @@ LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
 
 
-def run(found: Setup, options: Sequence[str]) -> int:
+def run(found: Setup, options: Sequence[str], resumed: Resumed | None) -> int:
     """Talk until the user leaves or a signal ends it; returns the exit status."""
-    return asyncio.run(_run(found, options, os.path.expanduser(HISTORY_FILE)))
+    return asyncio.run(_run(found, options, resumed, os.path.expanduser(HISTORY_FILE)))
 
 
-async def _run(found: Setup, options: Sequence[str], history: str) -> int:
+async def _run(found: Setup, options: Sequence[str], resumed: Resumed | None, history: str) -> int:
     screen = Screen("transcript", found.config.color)
-    chat = Chat(found, options, screen)
+    chat = Chat(found, options, screen, resumed=resumed)
     try:
         behind = partial(_load, found.config.endpoint)
         return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind).run()
@@ -62,6 +63,12 @@ class Conversation(Protocol):
 
     async def line(self, text: str) -> object:
         """Carry out a line. Raises Quit."""
+
+    async def go_on(self) -> object:
+        """Go on with the turn of a killed run."""
+
+    @property
+    def is_unfinished(self) -> bool: ...
 
     def interrupt(self) -> None: ...
 
@@ -110,12 +117,14 @@ class Repl:
         with self._keyboard.raw_mode():  # all the time: what is typed during a turn is neither echoed nor changed
             tty.keep_typed_before(self._keyboard)
             self._greet()
+            if self._chat.is_unfinished:
+                await self._turn(self._chat.go_on())
             while not self._status:
                 try:
                     text = await self._ask()
                     self._warned = False
                     if text.strip() and not self._status:
-                        await self._turn(text)
+                        await self._turn(self._chat.line(text))
                 except Cancelled:
                     if self._leaves():
                         break
@@ -193,9 +202,9 @@ class Repl:
 
     # --- a turn
 
-    async def _turn(self, text: str) -> None:
+    async def _turn(self, work: Awaitable[object]) -> None:
         """One line for the chat. Raises Quit."""
-        work = asyncio.ensure_future(self._chat.line(text))
+        work = asyncio.ensure_future(work)
         self._working = True
         try:
             with tty.TypeAhead(self._keyboard, self._display, self._chat.interrupt).reading():

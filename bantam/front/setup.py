@@ -9,6 +9,7 @@ from bantam.core.config import Entry, Problem
 from bantam.core.presets import PRESETS
 from bantam.core.record import dataclass
 from bantam.core.settings import SYSTEM_PROMPT, Config
+from bantam.core.trust import Untrusted
 
 CONFIG_FILE, SYSTEM_FILE = "model.cfg", "system.txt"
 
@@ -23,7 +24,7 @@ class Setup:
     notices: tuple[str, ...]
 
 
-def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
+def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Untrusted | Problem:
     """Read the files of the working directory. `options` are the values of `-c`."""
     text = read_text(CONFIG_FILE)
     if isinstance(text, Problem):
@@ -32,12 +33,12 @@ def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
     if isinstance(system, Problem):
         return system
     found = from_text(text or "", options, environ)
-    if isinstance(found, Problem):
+    if not isinstance(found, Setup):
         return found
     return Setup(found.config, found.key, SYSTEM_PROMPT if system is None else system, found.notices)
 
 
-def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> Setup | Problem:
+def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> Setup | Untrusted | Problem:
     """The settings of a model.cfg's text and of `-c` options, without a system prompt."""
     written = config.entries(text, CONFIG_FILE)
     if isinstance(written, Problem):
@@ -53,12 +54,18 @@ def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> 
     if isinstance(settings, Problem):
         return settings
     chosen = any(entry.key == "endpoint" for entry in given)
-    source = trust.key_source(settings, config.secret(both), {k for k, v in environ.items() if v}, chosen)
+    written_key, variables = config.secret(both), {name for name, value in environ.items() if value}
+    source = trust.key_source(settings, written_key, variables, chosen)
+    if isinstance(source, Untrusted):
+        from bantam.shell import trusted
+
+        if trusted.endpoint_of(Path.cwd()) == source.endpoint:
+            source = trust.key_source(settings, written_key, variables, True)
     match source:
-        case Problem():
+        case Untrusted():
             return source
         case trust.UseFile():
-            key = config.secret(both)
+            key = written_key
         case trust.UseVariable(name):
             key = environ[name]
         case trust.NoKey():

@@ -53,10 +53,11 @@ class Runtime:
         """The root's messages as they may be kept."""
         return self.redactor.messages((), tree.conversation(self.session))
 
-    async def turn(self, event: Event) -> TurnEnded:
-        """Let an event that begins a turn happen, and wait for the turn's end."""
+    async def turn(self, *events: Event) -> TurnEnded:
+        """Let events happen that begin a turn or go on with one, and wait for the turn's end."""
         self._turn = asyncio.get_running_loop().create_future()
-        self.tell(event)
+        for event in events:
+            self.tell(event)
         ended = await self._turn
         await self.settled()
         return ended

@@ -1,9 +1,8 @@
-"""Sessions and logs under `~/.bantam`: snapshots written whole or not at all, logs only appended to.
+"""Sessions and logs under `~/.bantam`: which there are, and how one is found, read, saved and gone on with.
 
 Folders are 0700 and files 0600, whatever the umask. Links are not followed, and no id leaves its folder.
 """
 
-import itertools
 import json
 import os
 import re
@@ -13,31 +12,40 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bantam.core import codec, context, messages, tree
+from bantam.core import context, messages, tree
 from bantam.core.config import Problem
-from bantam.core.events import Event
+from bantam.core.history import Past
 from bantam.core.messages import Messages
 from bantam.core.record import dataclass
 from bantam.core.settings import Config
-from bantam.core.state import Session
+from bantam.shell import files, log
+from bantam.shell.files import StoreError
+from bantam.shell.log import Log
 
 AUTOSAVE = "autosave"
-LOG_VERSION = 1
+BEGINNING_BYTES = 1_000_000  # of a log, to find the first words in
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-
-
-class StoreError(Exception):
-    """A file could not be written or read; the text is one line for the user."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What `/list` shows of a session."""
+    """What `/list` shows of a session; `count` is that of its messages, or None for a log, which is not read whole."""
 
     id: str
     created: str
-    count: int
+    count: int | None
     summary: str
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Where a run goes on from: the log of a run that ended somehow, or else a conversation."""
+
+    id: str
+    log: Log
+    past: Past | None
+    messages: Messages
+    notice: str = ""
 
 
 def home() -> Path:
@@ -49,25 +57,29 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.sessions, self.logs = root / "sessions", root / "logs"
         self._root = root
-        self._autosaved = False
+
+    def new_log(self, config: Config, system: str) -> Log:
+        return Log(self.logs, self.sessions, config, system)
+
+    # --- saving
 
     def save_new(self, said: Messages, summary: str) -> str:
         """Keep a conversation as a new session; returns its id."""
-        _folder(self._root, self.sessions)
-        for id in _fresh_ids(self.logs):
+        files.private(self._root, self.sessions)
+        for id in log.fresh_ids(self.logs):
             try:
-                os.close(_create(self.sessions / f"{id}.json"))  # reserves the name among all instances
+                os.close(files.create(self.sessions / f"{id}.json"))  # reserves the name among all instances
             except FileExistsError:
                 continue
             except OSError as problem:
-                raise _failed("save", self.sessions, problem) from None
+                raise files.failed("save", self.sessions, problem) from None
             self.save(id, said, summary)
             return id
         raise AssertionError
 
     def save(self, id: str, said: Messages, summary: str) -> None:
         """Write a session, whole or not at all."""
-        _folder(self._root, self.sessions)
+        files.private(self._root, self.sessions)
         record = {
             "id": id,
             "created": time.strftime("%Y-%m-%d %H:%M:%S"),
@@ -76,28 +88,26 @@ class Store:
         }
         path = self.sessions / f"{id}.json"
         try:
-            write_whole(path, json.dumps(record, ensure_ascii=False).encode(errors="replace"), 0o600)
+            files.write_whole(path, json.dumps(record, ensure_ascii=False).encode(errors="replace"), 0o600)
         except OSError as problem:
-            raise _failed("save", path, problem) from None
+            raise files.failed("save", path, problem) from None
 
-    def autosave(self, said: Messages) -> str:
-        """Keep a copy of the conversation; returns where something that was no autosave was put, or nothing."""
-        aside = "" if self._autosaved else self._set_aside()
-        self._autosaved = True
+    def autosave(self, said: Messages) -> None:
+        """Keep a copy of the conversation."""
         self.save(AUTOSAVE, said, first_words(said))
-        return aside
 
-    def _set_aside(self) -> str:
-        """Move away what is not ours at the autosave's place, once a run: a cut file, another program's, a folder.
+    def tidy(self) -> str:
+        """At a start: away with what killed saves left, and with an autosave that is none; returns where to.
 
-        Only its ends are looked at, for a session may be large.
+        A cut file, another program's, a folder: its bytes are kept. Only its ends are looked at, for a session may
+        be large.
         """
         path = self.sessions / f"{AUTOSAVE}.json"
         try:
+            files.sweep(self.sessions)
             if _looks_whole(path):
                 return ""
-            _folder(self._root, self.sessions)
-            for id in _fresh_ids(self.sessions):
+            for id in log.fresh_ids(self.sessions):
                 aside = self.sessions / f"{AUTOSAVE}-broken-{id}.json"
                 if not aside.exists():
                     path.rename(aside)
@@ -105,21 +115,25 @@ class Store:
         except FileNotFoundError:
             pass
         except OSError as problem:
-            raise _failed("save", path, problem) from None
+            raise files.failed("save", path, problem) from None
         return ""
+
+    # --- finding
 
     def saved(self) -> list[Saved]:
         """All sessions that can be read, newest first."""
         found = []
         for path in _files(self.sessions, "*.json"):
             try:
-                record = _session(path)
+                found.append(_row(path))
             except StoreError:
                 continue
-            count = sum(messages.role_of(m) != "system" for m in record["messages"] if isinstance(m, dict))
-            words = context.summary_line(str(record.get("summary") or ""))
-            found.append(Saved(path.stem, str(record.get("created") or ""), count, words))
         return sorted(found, key=lambda saved: (saved.created, saved.id), reverse=True)
+
+    def runs(self) -> list[Saved]:
+        """The runs that have a log, newest first."""
+        found = [_log_row(path) for path in _files(self.logs, "*.jsonl")]
+        return sorted((row for row in found if row), key=lambda row: (row.created, row.id), reverse=True)
 
     def ids(self) -> list[str]:
         """The ids that `/load` takes: sessions, then logs."""
@@ -140,71 +154,59 @@ class Store:
                 return Problem(f"{wanted} is the beginning of several sessions: {', '.join(begun[:10])}")
         return Problem(f"there is no session {wanted}; /list shows them")
 
-    def load(self, id: str) -> Messages:
-        """The messages of a session or a log, as the file has them. Raises StoreError."""
+    # --- reading
+
+    def load(self, id: str) -> tuple[Messages, str]:
+        """The messages of a session or a log as the file has them, and what could not be read. Raises StoreError."""
         path = self.sessions / f"{id}.json"
         if path.exists() or path.is_symlink():
-            return tuple(_session(path)["messages"])
-        log = self.logs / f"{id}.jsonl"
-        try:
-            session = fold(_read(log).splitlines())
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as problem:
-            raise StoreError(f"cannot read {log}: {problem}") from None
-        return tree.conversation(session)
+            return tuple(_session(path)["messages"]), ""
+        past = log.read(self.logs / f"{id}.jsonl")
+        return tree.conversation(past.session), _cut(id, past)
 
+    def row(self, id: str) -> Saved:
+        """What `/list ID` shows. Raises StoreError."""
+        path = self.sessions / f"{id}.json"
+        if path.exists() or path.is_symlink():
+            return _row(path)
+        past = log.read(self.logs / f"{id}.jsonl")
+        said = tree.conversation(past.session)
+        begun = _log_row(self.logs / f"{id}.jsonl")
+        return Saved(id, begun.created if begun else "", len(said) - 1, first_words(said))
 
-class Log:
-    """The events of one run, one JSON line each, written as they happen. The file is made with the first."""
-
-    def __init__(self, store: Store, config: Config, system: str) -> None:
-        self._store, self._config, self._system = store, config, system
-        self._fd: int | None = None
-        self.id = ""
-
-    def append(self, now: float, event: Event) -> None:
-        """Add one event. Raises StoreError; what was written before stays."""
-        try:
-            if self._fd is None:
-                self._fd = self._open()
-            _write_all(self._fd, _line([round(now, 6), codec.encode(event)]))
-        except OSError as problem:
-            raise _failed("log", self._store.logs, problem) from None
-
-    def _open(self) -> int:
-        folder = self._store.logs
-        _folder(folder.parent, folder)
-        old = sorted(_files(folder, "*.jsonl"), key=lambda path: path.name)
-        for path in old[: max(0, len(old) + 1 - max(1, self._config.logs_keep))]:
-            path.unlink(missing_ok=True)
-        for id in _fresh_ids(self._store.sessions):
+    def resume(self, wanted: str, config: Config, system: str) -> Resumed | Problem:
+        """What `--resume` goes on from: `wanted`, or what was written to last. Runs that still live are left alone."""
+        if wanted:
+            id = self.find(wanted)
+            if isinstance(id, Problem):
+                return Problem(f"--resume: {id.text}")
             try:
-                fd = _create(folder / f"{id}.jsonl", os.O_APPEND)
-            except FileExistsError:
+                return self._resumed(id, config, system)
+            except StoreError as problem:
+                return Problem(f"--resume: {problem}")
+        for id in self._newest():
+            try:
+                found = self._resumed(id, config, system)
+            except StoreError:
                 continue
-            self.id = id
-            header = {"bantam_log": LOG_VERSION, "id": id, "created": time.strftime("%Y-%m-%d %H:%M:%S")}
-            _write_all(fd, _line(header | {"system": self._system, "config": codec.encode(self._config)}))
-            return fd
-        raise AssertionError
+            if any(messages.role_of(m) != "system" for m in found.messages if isinstance(m, Mapping)):
+                return found
+        return Problem(f"--resume: nothing was kept yet under {self._root}")
 
+    def _newest(self) -> Iterator[str]:
+        found = [*_files(self.logs, "*.jsonl"), *_files(self.sessions, "*.json")]
+        times = {path: _written(path) for path in found if path.stem != AUTOSAVE}
+        yield from (path.stem for path in sorted(times, key=lambda path: times[path], reverse=True))
+        yield AUTOSAVE  # a copy, and so the last resort
 
-def fold(lines: list[bytes]) -> Session:
-    """The session that a log's lines tell of; an unfinished last line does not count. Raises ValueError."""
-    if not lines:
-        raise ValueError("it is empty")
-    header = json.loads(lines[0])
-    if not isinstance(header, dict) or header.get("bantam_log") != LOG_VERSION:
-        raise ValueError("it is not a log of this version")
-    session = tree.start(codec.decode(header["config"]), header["system"])
-    for at, line in enumerate(lines[1:], 2):
-        try:
-            now, event = json.loads(line)
-        except ValueError:
-            if at == len(lines):
-                break
-            raise
-        session, _ = tree.step(session, codec.decode(event), now)
-    return session
+    def _resumed(self, id: str, config: Config, system: str) -> Resumed:
+        fresh = self.new_log(config, system)
+        path = self.sessions / f"{id}.json"
+        if path.exists() or path.is_symlink():
+            return Resumed(id, fresh, None, tuple(_session(path)["messages"]))
+        past = fresh.go_on(id)
+        said = tree.conversation(past.session)
+        return Resumed(id, fresh, None if past.problem else past, said, _cut(id, past))
 
 
 def first_words(said: Messages) -> str:
@@ -212,34 +214,45 @@ def first_words(said: Messages) -> str:
     return context.summary_line(next((messages.text_of(m) for m in said if messages.role_of(m) == "user"), ""))
 
 
-def write_whole(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file by a new one: temporary file, flush to disk, rename. Raises OSError; no half is ever seen."""
-    spare = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    spare.unlink(missing_ok=True)
-    fd = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    try:
-        try:
-            os.fchmod(fd, mode)
-            _write_all(fd, data)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        spare.replace(path)
-    except BaseException:
-        spare.unlink(missing_ok=True)
-        raise
+def _cut(id: str, past: Past) -> str:
+    return (
+        f"the log {id} cannot be read further than {past.problem}; what was before it is here" if past.problem else ""
+    )
 
 
 def _session(path: Path) -> Mapping[str, Any]:
     try:
-        record = json.loads(_read(path))
+        record = json.loads(files.read_regular(path))
     except (OSError, ValueError, RecursionError) as problem:
-        raise StoreError(f"cannot read {path}: {problem}") from None
+        raise log.unreadable(path, problem) from None
     if isinstance(record, list):
         record = {"messages": record}
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
         raise StoreError(f"cannot read {path}: it is not a saved session")
     return record
+
+
+def _row(path: Path) -> Saved:
+    record = _session(path)
+    count = sum(messages.role_of(m) != "system" for m in record["messages"] if isinstance(m, dict))
+    words = context.summary_line(str(record.get("summary") or ""))
+    return Saved(path.stem, str(record.get("created") or ""), count, words)
+
+
+def _log_row(path: Path) -> Saved | None:
+    """A log by its header and the first thing that was said; None for what is no log."""
+    try:
+        with open(files.open_regular(path), "rb") as file:
+            head, *rest = files.lines(file.read(BEGINNING_BYTES))
+        created, words = json.loads(head)["created"], ""
+        for line in rest:
+            event = json.loads(line)[1]
+            if event["type"] == "UserSaid":
+                words = context.summary_line(event["text"])
+                break
+    except (OSError, ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return None
+    return Saved(path.stem, str(created), None, words)
 
 
 def _looks_whole(path: Path) -> bool:
@@ -258,12 +271,11 @@ def _looks_whole(path: Path) -> bool:
         os.close(fd)
 
 
-def _read(path: Path) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError("not a regular file")
-        return file.read()
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
@@ -271,42 +283,3 @@ def _files(folder: Path, pattern: str) -> list[Path]:
         return [p for p in folder.glob(pattern) if _ID.fullmatch(p.stem) and p.is_file() and not p.is_symlink()]
     except OSError:
         return []
-
-
-def _folder(*folders: Path) -> None:
-    """Make the folders, for the user alone."""
-    for folder in folders:
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if stat.S_IMODE(folder.stat().st_mode) != 0o700:
-                folder.chmod(0o700)
-        except OSError as problem:
-            raise _failed("save", folder, problem) from None
-
-
-def _fresh_ids(other: Path) -> Iterator[str]:
-    """The present second, then the same with -1, -2, …; none that a file of the `other` folder has."""
-    now = time.strftime("%Y%m%d-%H%M%S")
-    for number in itertools.count():
-        id = f"{now}-{number}" if number else now
-        if not any((other / f"{id}{kind}").exists() for kind in (".json", ".jsonl")):
-            yield id
-
-
-def _create(path: Path, flags: int = 0) -> int:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | flags, 0o600)
-    os.fchmod(fd, 0o600)
-    return fd
-
-
-def _line(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def _failed(what: str, path: Path, problem: OSError) -> StoreError:
-    return StoreError(f"cannot {what} under {path}: {problem.strerror or problem}")

@@ -1,0 +1,60 @@
+"""`bantam trust`, and the question that the REPL asks instead: may the key go where this folder's model.cfg points?"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bantam.core import status, trust, view
+from bantam.core.config import Problem
+from bantam.core.settings import Config
+from bantam.core.trust import Untrusted
+from bantam.front import setup
+from bantam.shell import trusted
+from bantam.shell.files import StoreError
+
+
+def run(words: Sequence[str], options: Sequence[str], environ: Mapping[str, str]) -> int | Problem:
+    """Trust the endpoint of this folder's model.cfg with OPENAI_API_KEY, or no longer (`forget`)."""
+    here = Path.cwd()
+    if list(words) not in ([], ["forget"]):
+        return Problem("bantam trust takes nothing, or: forget")
+    try:
+        if words:
+            trusted.remember(here, "")
+            _tell(f"no endpoint is trusted in {here} any more" + "\n")
+            return status.DONE
+        found = setup.read(options, {**environ, trust.VARIABLE: environ.get(trust.VARIABLE) or "unset"})
+        if isinstance(found, Problem):
+            return found
+        if isinstance(found, setup.Setup):
+            _tell(f"nothing to do: {_why_not(found)}" + "\n")
+            return status.DONE
+        trusted.remember(here, found.endpoint)
+    except StoreError as problem:
+        return Problem(str(problem))
+    _tell(f"{trust.VARIABLE} may go to {found.endpoint} from {here}; to take it back: bantam trust forget" + "\n")
+    return status.DONE
+
+
+def ask(found: Untrusted) -> bool:
+    """One question on the terminal; yes is remembered. Raises StoreError."""
+    question = (
+        f"{trust.VARIABLE} is set, and the model.cfg of this folder points to {view.safe(found.endpoint)}.\n"
+        "Send the key there, now and from now on? [y/N] "
+    )
+    _tell(question)
+    answer = os.read(0, 1000).decode(errors="replace").strip().lower()
+    if answer not in ("y", "yes"):
+        return False
+    trusted.remember(Path.cwd(), found.endpoint)
+    return True
+
+
+def _tell(text: str) -> None:
+    os.write(1, text.encode(errors="replace"))
+
+
+def _why_not(found: setup.Setup) -> str:
+    if found.config.endpoint == Config().endpoint:
+        return "the default endpoint needs no key"
+    return f"{found.config.endpoint} needs no trust, or has it already"
