@@ -215,9 +215,7 @@ def first_words(said: Messages) -> str:
 
 
 def _cut(id: str, past: Past) -> str:
-    return (
-        f"the log {id} cannot be read further than {past.problem}; what was before it is here" if past.problem else ""
-    )
+    return past.problem and f"the log {id} cannot be read from {past.problem}; what was before it is here"
 
 
 def _session(path: Path) -> Mapping[str, Any]:
