@@ -338,7 +338,8 @@ class Chat:
                 self._complain(problem)
 
     def _complain(self, problem: StoreError) -> None:
-        """Say once what cannot be kept; the chat goes on."""
-        if str(problem) not in self._complaints:
-            self._complaints.add(str(problem))
+        """Say once why nothing can be kept, be it the log or the session; the chat goes on."""
+        why = str(problem).rpartition(": ")[2]
+        if why not in self._complaints:
+            self._complaints.add(why)
             self.screen.say(f"{problem}; the conversation goes on unsaved", error=True)

@@ -20,10 +20,9 @@ def write_whole(path: Path, data: bytes, mode: int) -> None:
     """Replace a file by a new one: temporary file, flush to disk, rename. Raises OSError; no half is ever seen."""
     spare = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     spare.unlink(missing_ok=True)
-    fd = create(spare, mode=mode)
+    fd = _locked(spare, mode)
     try:
         try:
-            lock(fd)
             write_all(fd, data)
             os.fsync(fd)
             spare.replace(path)
@@ -44,6 +43,16 @@ def sweep(folder: Path) -> None:
                     spare.unlink()
             finally:
                 os.close(fd)
+
+
+def _locked(spare: Path, mode: int) -> int:
+    """A new file that nobody sweeps away; one that was swept before it was locked has no name any more."""
+    while True:
+        fd = create(spare, mode=mode)
+        lock(fd)
+        if os.fstat(fd).st_nlink:
+            return fd
+        os.close(fd)
 
 
 def create(path: Path, flags: int = 0, mode: int = 0o600) -> int:
