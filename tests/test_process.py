@@ -11,7 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from bantam.core.clip import GLIMPSE_BYTES, Clip
 from bantam.core.effects import RunShell
 from bantam.core.events import CommandEnded, Event, ToolProgress
-from bantam.shell.process import _Pipe, run
+from bantam.shell.process import ARGUMENT_BYTES_MAX, _Pipe, run
 
 ID = (3, 1)
 ROOT = Path(__file__).parent.parent
@@ -87,20 +87,37 @@ def python(code: str, before: str = "") -> str:
     return done.stdout
 
 
+def processes() -> list[tuple[int, str, int, int]]:
+    """All there are: number, state, parent, group."""
+    if not Path("/proc/self/stat").exists():
+        command = ["ps", "-A", "-o", "pid=,stat=,ppid=,pgid=,comm="]
+        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 4) for line in listing.splitlines()]
+        return [(int(pid), state, int(parent), int(group)) for pid, state, parent, group, name in rows if name != "ps"]
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it may be gone by now
+            words = stat.read_text(errors="replace")
+            state, parent, group, *_ = words[words.rindex(")") + 2 :].split()
+            found.append((int(stat.parent.name), state, int(parent), int(group)))
+    return found
+
+
 def living(group: int) -> list[int]:
     """The processes of a group that are not dead."""
-    if Path("/proc/self/stat").exists():
-        rows = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):  # it may be gone by now
-                words = stat.read_text(errors="replace")
-                state, _, its_group = words[words.rindex(")") + 2 :].split()[:3]
-                rows.append((int(stat.parent.name), int(its_group), state))
-    else:
-        command = ["ps", "-A", "-o", "pid=,pgid=,stat="]
-        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        rows = [(int(a), int(b), c) for a, b, c in map(str.split, listing.splitlines())]
-    return [pid for pid, its_group, state in rows if its_group == group and state[0] not in "ZX"]
+    return [pid for pid, state, _, its_group in processes() if its_group == group and state[0] not in "ZX"]
+
+
+def children() -> list[int]:
+    """The processes that this one has to wait for, dead or alive."""
+    return [pid for pid, _, parent, _ in processes() if parent == os.getpid()]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop go on until the condition holds. Raises TimeoutError."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 -- processes and files have no event
+            await asyncio.sleep(0.01)
 
 
 def descriptors() -> int:
@@ -191,6 +208,56 @@ def test_a_closed_output_is_not_the_end() -> None:
     assert parts(tell("echo a; exec >&- 2>&-; sleep 0.2; exit 5")) == ("a\n", CommandEnded(ID, 5))
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("printf abc", "abc"),
+        (r"printf '\000\001\033[2J\177'", "\0\1\x1b[2J\x7f"),
+        (r"printf 'end \342\202'", "end \ufffd"),
+        (r"printf 'a\r\nb\rc'", "a\r\nb\rc"),
+    ],
+)
+def test_output_of_any_bytes_is_told_as_it_is(command: str, text: str) -> None:
+    assert output(tell(command)) == text
+
+
+SHELLS = [name for name in ("sh", "bash", "dash") if which(name)]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("size", [ARGUMENT_BYTES_MAX, ARGUMENT_BYTES_MAX + 1, 200_000, 5_000_000])
+def test_a_long_command_runs_like_a_short_one(name: str, size: int) -> None:
+    end = "\nprintf 'é %s' \"$(cat | wc -c)\"; exit 7"
+    line = 'a="$a"; : \'' + "x" * 100_000 + "'\n"
+    room = size - len(end.encode())
+    command = line * (room // len(line))
+    command += "#" * (room - len(command)) + end
+    assert len(command.encode()) == size
+    text, ended = parts(tell(RunShell(ID, command, name, PATIENCE_S, 1000)))
+    assert (text.split(), ended) == (["é", "0"], CommandEnded(ID, 7))
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_long_command_may_have_a_long_document_in_it(name: str) -> None:
+    command = "wc -c <<'END'; exit 3\n" + ("x" * 99 + "\n") * 10_000 + "END\n"
+    text, ended = parts(tell(RunShell(ID, command, name, PATIENCE_S, 1000)))
+    assert (text.split(), ended) == (["1000000"], CommandEnded(ID, 3))
+
+
+def test_a_long_command_leaves_no_file_and_no_descriptor(tmp_path: Path) -> None:
+    said = python(
+        f"""
+        os.environ["TMPDIR"] = {str(tmp_path)!r}
+        async def scene():
+            before = descriptors()
+            events = [event async for event in run(shell("echo a" + " " * 200_000))]
+            print(output(events).strip(), descriptors() - before, os.listdir({str(tmp_path)!r}))
+        asyncio.run(scene())
+        """
+    )
+    assert said == "a 0 []\n"
+
+
 def test_a_command_has_a_session_of_its_own() -> None:
     async def scene() -> None:
         async with aclosing(run(shell("echo $$; echo ready; sleep 60"))) as events:
@@ -209,6 +276,10 @@ def test_a_command_has_a_session_of_its_own() -> None:
         ("exit 0", 0, ""),
         ("exit 3", 3, ""),
         ("exec nosuchprogram", 127, ""),
+        ("exec /", 126, ""),
+        ("exit 300", 44, ""),
+        ("kill -PIPE $$", 141, "SIGPIPE"),
+        ("false | true", 0, ""),
         ("kill -9 $$", 137, "SIGKILL"),
         ("kill -TERM $$", 143, "SIGTERM"),
         ("sh -c 'kill -9 $$'; exit $?", 137, ""),
@@ -230,7 +301,7 @@ def test_a_signal_without_a_name_is_its_number() -> None:
     [
         (shell("echo a\0b"), 126, "NUL"),
         (shell("echo \ud800"), 126, "surrogate"),
-        (shell("x" * 3_000_000), 126, "too long"),
+        (shell("echo a\0" + "b" * ARGUMENT_BYTES_MAX), 126, "NUL"),
         (RunShell(ID, "true", "/nonexistent/sh", 5, 1000), 127, "No such file"),
         (RunShell(ID, "true", "no-such-shell", 5, 1000), 127, "No such file"),
         (RunShell(ID, "true", "/", 5, 1000), 126, "denied"),
@@ -289,11 +360,16 @@ def test_no_free_descriptor_is_an_event() -> None:
 
 @pytest.mark.parametrize(
     "start",
-    ["", pytest.param("setsid ", marks=pytest.mark.skipif(not which("setsid"), reason="no setsid program"))],
+    [
+        "sleep 300 &",
+        "sleep 300 > /dev/null 2>&1 &",
+        "nohup sleep 300 &",
+        pytest.param("setsid sleep 300 &", marks=pytest.mark.skipif(not which("setsid"), reason="no setsid program")),
+    ],
 )
 def test_a_background_child_lives_on_and_nobody_waits_for_it(start: str) -> None:
     async def scene() -> str:
-        text = output([event async for event in run(shell(f"{start}sleep 300 & echo $! started"))])
+        text = output([event async for event in run(shell(f"{start} echo $! started"))])
         with killed(text.split()[0]) as pid:
             await asyncio.sleep(0)
             os.kill(pid, 0)
@@ -304,23 +380,98 @@ def test_a_background_child_lives_on_and_nobody_waits_for_it(start: str) -> None
     assert time.monotonic() - begin_s < 5
 
 
-def test_what_a_background_child_prints_later_is_read_and_dropped(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
+BACKGROUND = (
+    "(while ! [ -e {0}/go ]; do sleep 0.02; done; head -c 1000000 /dev/zero; echo $? > {0}/mark) & echo started"
+)
 
+
+def test_what_a_background_child_prints_later_is_read_and_dropped(tmp_path: Path) -> None:
     async def scene() -> list[Event]:
-        go = tmp_path / "go"
-        work = f"while ! [ -e {go} ]; do sleep 0.02; done; head -c 1000000 /dev/zero; echo $? > {mark}"
         before = descriptors()
-        events = [event async for event in run(shell(f"({work}) & echo started"))]
-        go.touch()
-        async with asyncio.timeout(PATIENCE_S):
-            while not mark.exists() or descriptors() > before:  # noqa: ASYNC110 -- a file has no event
-                await asyncio.sleep(0.01)
-        assert len(asyncio.all_tasks()) == 1
+        events = [event async for event in run(shell(BACKGROUND.format(tmp_path)))]
+        assert (descriptors(), len(asyncio.all_tasks())) == (before, 1)
+        (tmp_path / "go").touch()
+        await until((tmp_path / "mark").exists)
+        await until(lambda: not children())
         return events
 
     assert output(asyncio.run(scene())) == "started\n"
-    assert mark.read_text() == "0\n"
+    assert (tmp_path / "mark").read_text() == "0\n"
+
+
+def test_without_a_program_that_reads_on_bantam_does_so_itself(tmp_path: Path) -> None:
+    said = python(
+        f"""
+        async def scene():
+            before, path = descriptors(), os.environ["PATH"]
+            os.environ["PATH"] = "/nonexistent"
+            request = RunShell(ID, BACKGROUND.format({str(tmp_path)!r}), which("sh", path=path), 20, 1000)
+            events = [event async for event in run(request, {{"PATH": path}})]
+            Path({str(tmp_path)!r}, "go").touch()
+            await until(Path({str(tmp_path)!r}, "mark").exists)
+            await until(lambda: descriptors() == before)
+            print(output(events), Path({str(tmp_path)!r}, "mark").read_text())
+        asyncio.run(scene())
+        """
+    )
+    assert said.split() == ["started", "0"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc to look at")
+def test_what_reads_on_keeps_nothing_of_bantams() -> None:
+    async def scene() -> None:
+        os.environ["BANTAM_TEST_SECRET"] = "s3cret"
+        try:
+            text = output([event async for event in run(shell("sleep 300 & echo $!"), {"PATH": os.environ["PATH"]})])
+        finally:
+            del os.environ["BANTAM_TEST_SECRET"]
+        with killed(text):
+            (reader,) = children()
+            proc = Path(f"/proc/{reader}")
+            assert (proc / "environ").read_bytes() == f"PATH={os.environ['PATH']}\0".encode()
+            assert os.readlink(proc / "cwd") == "/"
+            opened = [os.readlink(proc / "fd" / name) for name in sorted(os.listdir(proc / "fd"))]
+            assert opened[1:] == [os.devnull] * 2
+            assert opened[0].startswith("pipe:")
+            assert os.getsid(reader) == reader
+        await until(lambda: not children())
+
+    asyncio.run(scene())
+
+
+def test_a_command_without_a_background_starts_no_reader(tmp_path: Path) -> None:
+    (tmp_path / "cat").write_text(f"#!/bin/sh\necho x >> {tmp_path}/started\n")
+    (tmp_path / "cat").chmod(0o755)
+    said = python(
+        f"""
+        path = os.environ["PATH"]
+        os.environ["PATH"] = {str(tmp_path)!r} + ":" + path
+
+        async def scene():
+            for command in ("echo a | tr a b", "sleep 0.01; head -c 200000 /dev/zero", "exec >&- 2>&-; sleep 0.01"):
+                [event async for event in run(shell(command), {{"PATH": path}})]
+            print(os.path.exists({str(tmp_path)!r} + "/started"))
+            [event async for event in run(shell("sleep 0.1 &"), {{"PATH": path}})]
+            await until(lambda: not children())
+            print(os.path.exists({str(tmp_path)!r} + "/started"))
+        asyncio.run(scene())
+        """
+    )
+    assert said.split() == ["False", "True"]
+
+
+@pytest.mark.skipif(not which("setsid"), reason="no setsid program")
+def test_what_reads_on_after_a_time_out_ends_with_the_last_writer() -> None:
+    async def scene() -> None:
+        events = [event async for event in run(shell("setsid sleep 300 & echo $!; sleep 60", 0.5))]
+        head, ended = parts(events)
+        with killed(head) as pid:
+            assert ended.timed_out
+            os.kill(pid, 0)
+            assert len(children()) == 1
+        await until(lambda: not children())
+
+    asyncio.run(scene())
 
 
 def test_a_flood_in_the_background_ends_the_command_and_costs_little() -> None:
@@ -335,6 +486,13 @@ def test_a_flood_in_the_background_ends_the_command_and_costs_little() -> None:
             os.killpg(int(group), signal.SIGKILL)
 
     assert asyncio.run(scene()) < 0.2
+
+
+def test_a_child_that_forked_twice_lives_on() -> None:
+    head, ended = parts(tell("(sleep 300 & echo $!)"))
+    with killed(head) as pid:
+        assert ended.code == 0
+        os.kill(pid, 0)
 
 
 def test_closing_after_the_end_leaves_the_background_alone() -> None:
@@ -367,14 +525,11 @@ def test_an_abandoned_pipe_keeps_what_is_in_it_and_no_more() -> None:
         os.write(write_end, b"the end")
         pipe.abandon()
         assert kept == [b"the end"]
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(read_end)
+        os.write(write_end, bytes(1_000_000))
         os.close(write_end)
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                try:
-                    os.fstat(read_end)
-                except OSError:
-                    break
-                await asyncio.sleep(0.01)
+        await until(lambda: not children())
 
     asyncio.run(scene())
 
@@ -407,6 +562,13 @@ def test_a_child_that_ignores_sigterm_is_killed_although_its_shell_obeyed() -> N
     assert (ended.code, ended.timed_out) == (124, True)
     assert living(int(group)) == []
     assert time.monotonic() - begin_s >= 1 + 0.5
+
+
+@pytest.mark.parametrize("command", ["kill -STOP $$", "sleep 60 & kill -STOP $!; wait", "trap '' TERM; kill -STOP $$"])
+def test_a_command_that_stands_still_is_stopped_too(command: str) -> None:
+    head, ended = parts(tell(shell(f"echo $$; {command}", 0.3)))
+    assert (ended.code, ended.timed_out) == (124, True)
+    assert living(int(head)) == []
 
 
 def test_last_words_after_sigterm_are_kept() -> None:

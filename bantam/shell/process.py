@@ -1,17 +1,21 @@
 """Performs `RunShell`: a command in a process group of its own, its output bounded while it is read.
 
 It decides nothing: what runs, for how long and how much is kept comes with the request. It never
-raises and never blocks the loop, and when it is cancelled nothing of the process group is left.
+raises and never blocks the loop, and when it is cancelled nothing of the process group is left. What a
+finished command left in the background lives on, also when Bantam ends.
 """
 
 import asyncio
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
 import termios
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from bantam.core.clip import Clip
 from bantam.core.effects import RunShell
@@ -22,7 +26,7 @@ GLIMPSE_EVERY_S = 0.5
 GRACE_S = 0.5  # from SIGTERM to SIGKILL
 DYING_S = 0.2  # what SIGKILL may take; only a process stuck in the kernel needs longer
 LOOK_EVERY_S = 0.01
-FLOOD_PAUSE_S = 0.01  # makes a flood in the background cost 6 MB/s and not a whole core
+ARGUMENT_BYTES_MAX = 100_000  # a longer command is no argument: Linux takes 131,071 bytes in one, others less in all
 
 
 async def run(request: RunShell, environment: Mapping[str, str] | None = None) -> AsyncGenerator[Event, None]:
@@ -120,7 +124,7 @@ class _Command:
         return self._signal(0) and not (leader_is_dead and _are_all_dead(self._process.pid))
 
     def _forget(self) -> None:
-        """Give back everything; only the pipe lives until its last writer has gone."""
+        """Give back everything."""
         for timer in (self._alarm, self._glimpse_timer, self._look_timer):
             if timer is not None:
                 timer.cancel()
@@ -166,11 +170,7 @@ class _Command:
 
 
 class _Pipe:
-    """The read end of a command's output: what comes is given to `keep`, and once abandoned to nobody.
-
-    It is read to its end even then, because what a command left in the background shall neither
-    block on a full pipe nor die of a broken one. This takes a descriptor, and no task.
-    """
+    """The read end of a command's output: what comes is given to `keep`, and once abandoned to nobody."""
 
     def __init__(self, fd: int, keep: Callable[[bytes], None]) -> None:
         self._fd: int | None = fd
@@ -179,22 +179,17 @@ class _Pipe:
         self._loop.add_reader(fd, self._read, READ_BYTES)
 
     def abandon(self) -> None:
-        """Keep what is in the pipe at this moment, and nothing that comes later."""
+        """Keep what is in the pipe at this moment, and nothing that comes later.
+
+        What a command left in the background shall neither block on a full pipe nor die of a broken one,
+        so if there is a writer left, another process reads on.
+        """
         left = 0 if self._fd is None else _bytes_in(self._fd)
         while got := self._read(min(left, READ_BYTES)):
             left -= got
         self._keep = _discard
-        self._drain()
-
-    def _drain(self) -> None:
-        got = self._read(READ_BYTES)
-        if self._fd is None:
-            return
-        if got < READ_BYTES:
-            self._loop.add_reader(self._fd, self._drain)
-        else:
-            self._loop.remove_reader(self._fd)
-            self._loop.call_later(FLOOD_PAUSE_S, self._drain)
+        if self._fd is not None and (not _has_writer(self._fd) or _read_elsewhere(self._fd)):
+            self._close(self._fd)
 
     def _read(self, size: int) -> int:
         """Read once, without waiting; how much it was. At the end the pipe is closed."""
@@ -207,10 +202,13 @@ class _Pipe:
         if data:
             self._keep(data)
         else:
-            self._loop.remove_reader(self._fd)
-            os.close(self._fd)
-            self._fd = None
+            self._close(self._fd)
         return len(data)
+
+    def _close(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+        os.close(fd)
+        self._fd = None
 
 
 def _open_pipe(keep: Callable[[bytes], None]) -> tuple[_Pipe, int]:
@@ -223,21 +221,72 @@ def _bytes_in(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
+def _has_writer(pipe: int) -> bool:
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return not poll.poll(0)
+
+
+def _read_elsewhere(pipe: int) -> bool:
+    """Start a process that reads the pipe to its end, whatever becomes of Bantam; False if none can be started.
+
+    It keeps nothing of Bantam's but the pipe: no terminal, no folder, no environment that a key could be in.
+    """
+    os.set_blocking(pipe, True)  # the same open pipe, so `cat` would have to do without waiting too
+    try:
+        reader = subprocess.Popen(
+            ["cat"],
+            stdin=pipe,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+            start_new_session=True,
+        )
+    except OSError:
+        os.set_blocking(pipe, False)
+        return False
+    with suppress(RuntimeError):  # no thread to be had: then it is waited for when the next process starts
+        threading.Thread(target=reader.wait, daemon=True).start()
+    return True
+
+
 def _discard(_: bytes) -> None:
     pass
 
 
 def _start(request: RunShell, environment: Mapping[str, str] | None, output: int) -> subprocess.Popen[bytes]:
-    # a command that begins with - or + is no option of the shell
-    command = f" {request.command}" if request.command[:1] in ("-", "+") else request.command
-    return subprocess.Popen(
-        [request.shell, "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        env=environment,
-        start_new_session=True,
-    )
+    with _arguments(request.command) as (arguments, descriptors):
+        return subprocess.Popen(
+            [request.shell, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+
+
+@contextmanager
+def _arguments(command: str) -> Iterator[tuple[list[bytes], tuple[int, ...]]]:
+    """How a shell is told its command, and the descriptors that it needs for that: a long one comes in a file.
+
+    The file has no name, so nothing is left of it when the shell has ended. Raises OSError, ValueError.
+    """
+    data = command.encode()  # UTF-8 under any locale
+    if len(data) <= ARGUMENT_BYTES_MAX:
+        # a command that begins with - or + is no option of the shell
+        yield [b"-c", b" " + data if data[:1] in (b"-", b"+") else data], ()
+        return
+    if b"\0" in data:  # which a shell would leave out, or take for the end
+        raise ValueError("embedded null byte")
+    import tempfile  # which takes 7 ms, and such a command is rare
+
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)  # writes it; and opening /dev/fd/N goes on where N stands, except on Linux
+        yield [b"/dev/fd/%d" % file.fileno()], (file.fileno(),)
 
 
 def _refusal(request: RunShell, error: OSError | ValueError) -> CommandEnded:
