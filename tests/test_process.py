@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from bantam.core.clip import GLIMPSE_BYTES, Clip
 from bantam.core.effects import RunShell
 from bantam.core.events import CommandEnded, Event, ToolProgress
+from bantam.core.redact import Stream
 from bantam.shell.process import ARGUMENT_BYTES_MAX, _Pipe, run
 
 ID = (3, 1)
@@ -36,9 +37,9 @@ def shell(command: str, timeout_s: float = PATIENCE_S, output_bytes_max: int = 1
     return RunShell(ID, command, "sh", timeout_s, output_bytes_max)
 
 
-def tell(request: RunShell | str) -> list[Event]:
+def tell(request: RunShell | str, secrets: Stream[bytes] | None = None) -> list[Event]:
     async def collect() -> list[Event]:
-        return [event async for event in run(shell(request) if isinstance(request, str) else request)]
+        return [event async for event in run(shell(request) if isinstance(request, str) else request, None, secrets)]
 
     return asyncio.run(collect())
 
@@ -892,3 +893,23 @@ def test_a_glimpse_is_short() -> None:
     words, skipped = clip.glimpse()
     assert words == "€" * (GLIMPSE_BYTES // 3)
     assert skipped == 30_000 - len(words.encode())
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("printf s3c; sleep 0.2; printf ret", "[key]"),
+        ("printf 'a s3cret, s3c'", "a [key], s3c"),
+        ("printf s3c; sleep 0.2; printf x", "s3cx"),
+    ],
+)
+def test_a_secret_is_taken_out_of_the_output_and_nothing_else(command: str, told: str) -> None:
+    assert output(tell(command, Stream([b"s3cret"], b"[key]"))) == told
+
+
+def test_no_part_of_a_secret_is_at_the_edge_of_what_is_kept() -> None:
+    request = shell(
+        "printf 'xxxxs3cretxxxx'; head -c 1000 /dev/zero | tr '\\0' x; printf 's3cretyy'", output_bytes_max=20
+    )
+    head, ended = parts(tell(request, Stream([b"s3cret"], b"[k]")))
+    assert (head, ended.tail) == ("xxxx[k]xxx", "xxxxx[k]yy")

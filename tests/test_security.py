@@ -29,8 +29,9 @@ def everything(folder: Path) -> str:
 
 def test_the_key_in_pieces_is_nowhere(tmp_path: Path) -> None:
     """Printed by a command in two writes, said by a model in two deltas, put into arguments, echoed in an error."""
-    filler = "head -c 300000 /dev/zero | tr '\\0' x"
-    slow = f"cut -c 1-11 ../key | tr -d '\\n'; sleep 0.3; cut -c 12- ../key; {filler}; cat ../key"
+    filler = "head -c 49969 /dev/zero | tr '\\0' x"  # so that the head that is kept ends within a key
+    (tmp_path / "key").write_text(KEY)
+    slow = f"cut -c 1-11 ../key | tr -d '\\n'; sleep 0.3; cut -c 12- ../key; {filler}; cat ../key; {filler}; {filler}; cat ../key"
     arguments = json.dumps({"command": f"echo {KEY} > used"})
     at = arguments.index(KEY) + 9
     calls = [
@@ -51,7 +52,6 @@ def test_the_key_in_pieces_is_nowhere(tmp_path: Path) -> None:
     with serving(script) as fake:
         here = place(tmp_path, fake)
         here.environment["OPENAI_API_KEY"] = KEY
-        (tmp_path / "key").write_text(KEY)
         ran = here.run(piped=f"my key is {KEY}\n/save\n/list\n")
         again = here.run("-p", f"{KEY}?")
         sent = "".join(json.dumps(request.body) for request in fake.requests)
@@ -62,7 +62,7 @@ def test_the_key_in_pieces_is_nowhere(tmp_path: Path) -> None:
     assert "bad key [key]" in again.err
     for text in (shown, sent, everything(tmp_path)):
         assert KEY not in text
-    assert HALVES[1] not in sent  # nor cut in two by what is left out of a long output
+    assert KEY[:9] not in sent  # nor cut in two by what is left out of a long output
 
 
 def test_a_key_that_is_typed_is_in_no_file(tmp_path: Path) -> None:

@@ -302,7 +302,8 @@ class Chat:
             yield event
 
     def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
-        return process.run(request, setup.child_environment(self._environ, self._key))
+        environment = setup.child_environment(self._environ, self._key)
+        return process.run(request, environment, self._redactor.stream())
 
     def _start_local(self) -> None:
         """Have llama.cpp load its model while the user still types."""

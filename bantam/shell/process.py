@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from bantam.core.clip import Clip
 from bantam.core.effects import RunShell
 from bantam.core.events import CommandEnded, Event, ToolProgress
+from bantam.core.redact import Stream
 
 READ_BYTES = 65_536  # the size of a pipe: one read empties it, and is short enough for the loop
 GLIMPSE_EVERY_S = 0.5
@@ -29,13 +30,16 @@ LOOK_EVERY_S = 0.01
 ARGUMENT_BYTES_MAX = 100_000  # a longer command is no argument: Linux takes 131,071 bytes in one, others less in all
 
 
-async def run(request: RunShell, environment: Mapping[str, str] | None = None) -> AsyncGenerator[Event, None]:
+async def run(
+    request: RunShell, environment: Mapping[str, str] | None = None, secrets: Stream[bytes] | None = None
+) -> AsyncGenerator[Event, None]:
     """Run the command until its shell ends, its time is up or the task is cancelled.
 
-    `environment` is the child's whole environment; None: Bantam's own.
+    `environment` is the child's whole environment; None: Bantam's own. `secrets` takes secrets out of the output
+    before it is cut, so that none is cut in two.
     """
     try:
-        command = _Command(request, environment)
+        command = _Command(request, environment, secrets or Stream((), b""))
     except (OSError, ValueError) as error:
         yield _refusal(request, error)
         return
@@ -54,9 +58,10 @@ async def run(request: RunShell, environment: Mapping[str, str] | None = None) -
 class _Command:
     """A shell that runs, its pipe, and the timers: all of them call by setting `news`."""
 
-    def __init__(self, request: RunShell, environment: Mapping[str, str] | None) -> None:
+    def __init__(self, request: RunShell, environment: Mapping[str, str] | None, secrets: Stream[bytes]) -> None:
         self.news = asyncio.Event()
         self._id = request.id
+        self._secrets = secrets
         self._clip = Clip(request.output_bytes_max)
         self._loop = asyncio.get_running_loop()
         self._is_late = False
@@ -133,11 +138,12 @@ class _Command:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
         self._pipe.abandon()
+        self._clip.feed(self._secrets.end())
 
     def _keep(self, data: bytes) -> None:
         if not self._clip.is_head_full:
             self.news.set()
-        self._clip.feed(data)
+        self._clip.feed(self._secrets.feed(data))
         if self._clip.is_head_full and self._glimpse_timer is None:
             self._glimpse_timer = self._loop.call_later(GLIMPSE_EVERY_S, self._ask_glimpse)
 
