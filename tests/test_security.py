@@ -31,7 +31,8 @@ def test_the_key_in_pieces_is_nowhere(tmp_path: Path) -> None:
     """Printed by a command in two writes, said by a model in two deltas, put into arguments, echoed in an error."""
     filler = "head -c 49969 /dev/zero | tr '\\0' x"  # so that the head that is kept ends within a key
     (tmp_path / "key").write_text(KEY)
-    slow = f"cut -c 1-11 ../key | tr -d '\\n'; sleep 0.3; cut -c 12- ../key; {filler}; cat ../key; {filler}; {filler}; cat ../key"
+    halves = "cut -c 1-11 ../key | tr -d '\\n'; sleep 0.3; cut -c 12- ../key"
+    slow = f"{halves}; {filler}; cat ../key; {filler}; {filler}; cat ../key"
     arguments = json.dumps({"command": f"echo {KEY} > used"})
     at = arguments.index(KEY) + 9
     calls = [
