@@ -32,6 +32,8 @@ def test_a_line_is_a_command_exactly_if_it_begins_with_a_slash_and_letters(text:
         ("/help", Help()),
         ("/quit", Quit()),
         ("/exit", Quit()),
+        ("/list", List()),
+        ("/list  logs ", List("logs")),
         ("/load  2026 ", Load("2026")),
         ("/cfg", Cfg()),
         ("/cfg model", Cfg("model")),

@@ -140,6 +140,21 @@ def test_a_refusal_is_the_content_where_there_is_no_other() -> None:
     assert messages.normalised({"role": "assistant", "content": "yes", "refusal": "no"})["content"] == "yes"
 
 
+def test_a_second_result_of_one_id_belongs_to_the_second_call() -> None:
+    call = {"id": "c", "function": {"name": "shell_exec", "arguments": "{}"}}
+    said = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "", "tool_calls": [call, call]},
+        {"role": "tool", "tool_call_id": "c", "content": "one"},
+        {"role": "user", "content": ""},
+        {"role": "user", "content": "b"},
+        {"role": "tool", "tool_call_id": "c", "content": "two"},
+    ]
+    repaired = messages.repair(said, "s")
+    assert [m["content"] for m in repaired] == ["s", "a", "", "one", "two", "b"]
+    assert complaint(repaired) == ""
+
+
 @given(conversations, st.data())
 def test_a_list_is_valid_exactly_if_a_strict_server_takes_it(said: Messages, data: st.DataObject) -> None:
     at = st.integers(0, len(said) - 1)

@@ -140,6 +140,21 @@ def test_what_was_held_back_is_shown_before_the_next_thing() -> None:
     assert redactor.effects(notice) == (Emit((3,), TextDelta("sk")), Emit((), Notice("see [key]")))
 
 
+def test_without_a_secret_nothing_is_touched() -> None:
+    redactor = Redactor([None, ""])
+    said = (messages.user("sk"),)
+    assert redactor.messages((), said) is said
+    assert redactor.effects(Emit((), TextDelta("sk"))) == (Emit((), TextDelta("sk")),)
+    assert redactor.stream().feed(b"sk") == b"sk"
+
+
+def test_the_bytes_of_a_connection_are_cleaned() -> None:
+    stream = Redactor([KEY]).stream()
+    assert stream.feed(b"x sk-marker") == b"x "
+    assert stream.feed(b"-1 sk-m") == b"[key] "
+    assert stream.end() == b"sk-m"
+
+
 def test_a_message_without_a_secret_stays_the_same_object() -> None:
     redactor = Redactor([KEY])
     said = (messages.system("s"), messages.user(f"my {KEY}"), messages.assistant("x"))

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bantam.core.config import Problem
 from bantam.core.presets import PRESETS
 from bantam.core.settings import Config
-from bantam.core.trust import VARIABLE, NoKey, UseFile, UseVariable, is_loopback, key_source, origin
+from bantam.core.trust import VARIABLE, NoKey, Untrusted, UseFile, UseVariable, is_loopback, key_source, origin
 
 pytestmark = pytest.mark.core
 ENDPOINTS = (
@@ -48,9 +47,10 @@ def test_a_key_of_the_environment_goes_only_where_it_may(
                 assert (name, allowed) == (VARIABLE, True)
         case NoKey():
             assert not written
-        case Problem(text):
+        case Untrusted(endpoint) as found:
             assert (VARIABLE in variables, written, config.provider, chosen) == (True, None, "", False)
-            assert f"bantam -c endpoint={config.endpoint}" in text
+            assert endpoint == config.endpoint
+            assert f"bantam -c endpoint={config.endpoint}" in found.text
 
 
 def test_where_the_key_may_go_it_goes() -> None:
@@ -96,3 +96,14 @@ def test_other_machines_are_not(host: str) -> None:
 def test_the_default_endpoint_gets_no_variable_however_it_is_written(ending: str) -> None:
     config = Config(endpoint=Config().endpoint + ending)
     assert key_source(config, None, {VARIABLE}, chosen=False) == NoKey()
+
+
+def test_what_is_not_trusted_says_what_to_type() -> None:
+    stranger = Config(endpoint="https://evil.example/v1?a=b")
+    found = key_source(stranger, None, {VARIABLE}, chosen=False)
+    assert found == Untrusted(stranger.endpoint)
+    assert isinstance(found, Untrusted)
+    assert "points to https://evil.example, which" in found.text
+    assert "bantam trust; " in found.text
+    assert key_source(stranger, None, {VARIABLE}, chosen=True) == UseVariable(VARIABLE)
+    assert key_source(stranger, "", {VARIABLE}, chosen=False) == NoKey()

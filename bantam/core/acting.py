@@ -4,6 +4,8 @@ One command at a time, or a run of adjacent subagents side by side, in the order
 done it is `loop` that says their results and goes on.
 """
 
+from typing import assert_never
+
 from bantam.core import messages, shown, tools
 from bantam.core.effects import Cancel, Effect, Inner, RunShell, Spawn
 from bantam.core.events import Id, ToolProgress
@@ -39,6 +41,8 @@ def advance(agent: Agent, slots: Slots, config: Config) -> tuple[Agent, Slots, E
             case tools.RunSubagent(prompt):
                 id, agent = next_id(agent)
                 effects.append(Spawn(id, prompt))
+            case never:
+                assert_never(never)
         rest[at] = replace(slot, id=id)
     return agent, tuple(rest), tuple(effects)
 

@@ -6,7 +6,7 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from bantam.core import acting, assemble, context, failures, limits, messages, shown, tools
 from bantam.core.acting import Effects, Slots
@@ -158,6 +158,8 @@ def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
             sent = context.compact_request(agent.messages, whole=purpose == "compact")
         case "summary":
             sent = context.summary_request(agent.messages)
+        case never:
+            assert_never(never)
     offered = tools.definitions(ctx.config.tools) if purpose == "reply" else ()
     asked = parameters(ctx.config, ctx.withheld)
     return agent, (emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout))
@@ -198,6 +200,8 @@ def _ended(agent: Agent, phase: Calling, marked: bool, ctx: Context) -> Step:
         case "summary":
             line = context.summary_line(text)
             return _finish(agent, Finish(Reason.DONE, line), (emit(agent, Summarised(line)),))
+        case never:
+            assert_never(never)
 
 
 def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messages.Message, ctx: Context) -> Step:

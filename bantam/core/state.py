@@ -1,7 +1,7 @@
 """The state: agents, each in one phase, and a phase holds only what is true in it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from bantam.core.assemble import Partial
 from bantam.core.effects import Charge, Spent
@@ -102,6 +102,8 @@ def waiting(agent: Agent) -> tuple[Id, ...]:
             return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
         case Idle():
             return ()
+        case never:
+            assert_never(never)
 
 
 def charge(agent: Agent) -> Charge:

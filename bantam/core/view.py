@@ -5,6 +5,7 @@ terminal raw: control characters, escape sequences and direction overrides becom
 """
 
 import re
+from typing import assert_never
 
 from bantam.core.effects import (
     CallStarted,
@@ -77,6 +78,8 @@ def render(column: Column, emit: Emit) -> tuple[Column, list[Pair]]:
             return settle(column)
         case Summarised() | Returned():
             return column, []
+        case never:
+            assert_never(never)
 
 
 def settle(column: Column) -> tuple[Column, list[Pair]]:
