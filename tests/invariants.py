@@ -353,6 +353,43 @@ def row_22_spent_is_what_was_told(world: World, moment: Moment) -> None:
             assert (new.tokens_in - old.tokens_in, new.tokens_out - old.tokens_out) == world.spent[1:]
 
 
+def used_up(world: World, moment: Moment) -> bool:
+    """Whether a budget of the turn was passed: by the calls that ended, as servers counted them, and by the clock."""
+    config, (calls, tokens_in, tokens_out) = moment.after.config, world.spent
+    cost = (tokens_in * config.price_in + tokens_out * config.price_out) / 1e6
+    return (
+        0 < config.max_calls_total <= calls
+        or 0 < config.max_tokens_total <= tokens_in + tokens_out
+        or 0 < config.max_cost_usd <= cost
+        or 0 < config.max_seconds <= moment.now - world.begun
+    )
+
+
+def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
+    config, elapsed_s = moment.after.config, moment.now - world.begun
+    for request in moment.requests:
+        if isinstance(request, CallModel):
+            assert not used_up(world, moment)
+            left_s = config.max_seconds - elapsed_s if config.max_seconds else None
+            assert request.left_s == left_s
+        if isinstance(request, RunShell) and config.max_seconds:
+            assert 0 < request.timeout_s <= config.max_seconds - elapsed_s
+        if isinstance(request, Sleep) and config.max_seconds:
+            assert request.seconds < config.max_seconds - elapsed_s
+
+
+def row_23_no_call_runs_too_often_in_a_row(world: World, moment: Moment) -> None:
+    most = moment.after.config.max_identical_calls
+    row = dict(world.row)
+    for effect in moment.effects:
+        if isinstance(effect, Emit) and isinstance(effect.output, CallStarted):
+            call, times = row.get(effect.who, ("", 0))
+            said = effect.output.name + effect.output.arguments
+            row[effect.who] = said, times + 1 if call == said else 1
+        if isinstance(effect, RunShell) and most:
+            assert row[effect.id[:-1]][1] <= most
+
+
 def row_24_delays_are_fibonacci_or_what_the_server_asks(world: World, moment: Moment) -> None:
     for request in moment.requests:
         if isinstance(request, Sleep):
@@ -368,6 +405,8 @@ def row_24_delays_are_fibonacci_or_what_the_server_asks(world: World, moment: Mo
 
 def row_25_a_call_follows_each_sleep(world: World, moment: Moment) -> None:
     if moment.accepted and isinstance(moment.open.get(getattr(moment.event, "id", ())), Sleep):
+        if used_up(world, moment):
+            return
         assert [(type(r), r.id[:-1]) for r in moment.requests] == [(CallModel, moment.path)]
 
 
@@ -378,6 +417,8 @@ def row_26_recovery_takes_something_away_at_most_twice(world: World, moment: Mom
             assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
     if moment.after.withheld != moment.before.withheld and not isinstance(moment.event, ConfigChanged):
         assert moment.after.withheld > moment.before.withheld
+        if used_up(world, moment):
+            return
         (call,) = moment.requests
         assert isinstance(call, CallModel)
         assert not moment.after.withheld & call.parameters.keys()
@@ -435,7 +476,8 @@ def row_46_nothing_the_user_said_is_lost_or_said_twice(world: World, moment: Mom
     failed = (
         isinstance(moment.event, ModelFailed) and moment.path == () and not whole(moment)
     )  # takes away, and says nothing
-    says = old.messages != new.messages and not failed and _says(new, waits)
+    is_new = all(message is not kept for message in new.messages[-len(waits) :] for kept in old.messages)
+    says = is_new and not failed and _says(new, waits)
     if new.queued == tuple(waits):
         assert not (waits and says)
     else:

@@ -316,8 +316,8 @@ def test_a_child_says_how_it_ended() -> None:
     stopped, _ = step(
         session, *said((2, 1), "one", LS), CommandEnded((2, 2), 0), *said((2, 3), "two", LS), CommandEnded((2, 4), 0)
     )
-    why = "error: the subagent did not finish: stopped after 2 model calls (max_al_iterations). Its last words: two"
-    assert list_of(stopped)[-1]["content"] == why
+    why = "stopped: 2 model calls were made in this turn (max_al_iterations)"
+    assert list_of(stopped)[-1]["content"] == f"error: the subagent did not finish: {why}. Its last words: two"
 
 
 def test_a_cleared_conversation_is_its_system_prompt() -> None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bantam.core import codec, failures, history, tree
+from bantam.core import codec, failures, history, limits, tree
 from bantam.core.effects import (
     CallModel,
+    CallStarted,
     Cancel,
     Effect,
     Emit,
@@ -132,6 +133,9 @@ class World:
         self.in_turn = False
         self.usage: dict[Id, tuple[int, int]] = {}
         self.spent = (0, 0, 0)
+        self.begun = 0.0
+        self.row: dict[Id, tuple[str, int]] = {}
+        """The last call of each agent in this turn, and how often it came in a row."""
         self.sleeps: dict[Id, int] = {}
         """Sleeps of each agent since its call was first made."""
         self.answered: dict[Id, int] = {}
@@ -180,7 +184,7 @@ class World:
     def _begin(self, begins: bool) -> None:
         if begins:
             self.in_turn, self.limit, self.answered = True, self.session.config.max_al_iterations, {}
-            self.spent = (0, 0, 0)
+            self.spent, self.begun, self.row = (0, 0, 0), self.now, {}
 
     def _count_usage(self, moment: Moment) -> None:
         """Usage counts when its request ends: the last that came, be it zero."""
@@ -196,6 +200,9 @@ class World:
         ended += [e.id for e in moment.effects if isinstance(e, Cancel) and isinstance(moment.open[e.id], CallModel)]
         for id in ended:
             tokens = self.usage.pop(id, (0, 0))
+            if tokens == (0, 0):  # where nobody counted, the core may have to guess
+                guess = limits.charge(moment.before.agents[id[:-1]], moment.before.config)
+                tokens = guess.tokens_in, guess.tokens_out
             self.spent = (self.spent[0] + 1, self.spent[1] + tokens[0], self.spent[2] + tokens[1])
 
     def _remember(self, moment: Moment) -> None:
@@ -217,6 +224,9 @@ class World:
             match effect:
                 case Cancel(id):
                     self._forget(id)
+                case Emit(who, CallStarted(_, name, arguments)):
+                    call, times = self.row.get(who, ("", 0))
+                    self.row[who] = name + arguments, times + 1 if call == name + arguments else 1
                 case Emit(who, ResultStarted(call_id)):
                     self.results[who, call_id] = ""
                 case Emit(who, ResultDelta(call_id, text, glimpse=False)):
@@ -370,6 +380,9 @@ class World:
 
     def swaps(self, dice: Dice) -> None:
         """Answers to two agents that are not above one another come in either order: the end is equal."""
+        c = self.session.config
+        if c.max_calls_total or c.max_tokens_total or c.max_cost_usd:
+            return  # whoever comes first has the last of a budget
         first, second = pick(dice, self.pairs())
         one, two = self._final(dice, first), self._final(dice, second)
         ends = []
@@ -459,6 +472,12 @@ def config(dice: Dice) -> Config:
         max_al_iterations=pick(dice, (1000, 1, 2, 3)),
         tools=pick(dice, (plain.tools, plain.tools, ("shell_exec",), ())),
         context_window=pick(dice, (0, 50, 200, 1000)),
+        max_calls_total=pick(dice, (0, 0, 0, 1, 4)),
+        max_tokens_total=pick(dice, (0, 0, 0, 1, 1500)),
+        max_seconds=pick(dice, (0, 0, 0, 0.5, 30)),
+        max_cost_usd=pick(dice, (0, 0, 0.001)),
+        price_in=pick(dice, (0, 1.5)),
+        max_identical_calls=pick(dice, (0, 0, 1, 2)),
         forwarded=forwarded,
     )
 

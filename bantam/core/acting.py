@@ -6,18 +6,18 @@ done it is `loop` that says their results and goes on.
 
 from typing import assert_never
 
-from bantam.core import messages, shown, tools
+from bantam.core import limits, messages, shown, tools
 from bantam.core.effects import Cancel, Effect, Inner, RunShell, Spawn
 from bantam.core.events import Id, ToolProgress
 from bantam.core.record import replace
 from bantam.core.settings import Config
-from bantam.core.state import Acting, Agent, Slot
+from bantam.core.state import Acting, Agent, Repeated, Slot
 
 Effects = tuple[Effect | Inner, ...]
 Slots = tuple[Slot, ...]
 
 
-def advance(agent: Agent, slots: Slots, config: Config) -> tuple[Agent, Slots, Effects]:
+def advance(agent: Agent, slots: Slots, config: Config, left_s: float | None) -> tuple[Agent, Slots, Effects]:
     """Start the next group, if its turn has come. An unusable call is answered on the spot."""
     effects: list[Effect | Inner] = []
     rest = list(slots)
@@ -29,15 +29,17 @@ def advance(agent: Agent, slots: Slots, config: Config) -> tuple[Agent, Slots, E
         if slot.id is not None or (busy and not together):
             break
         effects.append(shown.started(agent, slot))
-        match slot.action:
+        is_late = left_s is not None and left_s <= limits.CLOCK_S
+        match tools.Unusable(tools.NO_TIME) if is_late else slot.action:
             case tools.Unusable(why):
                 rest[at] = replace(slot, text=why)
                 effects += shown.result(agent, slot, why, error=True)
                 continue
             case tools.ShellExec(command):
                 id, agent = next_id(agent)
-                c = config
-                effects.append(RunShell(id, command, c.shell, c.shell_timeout, c.shell_output_bytes))
+                timeout_s = config.shell_timeout if left_s is None else min(config.shell_timeout, left_s)
+                effects.append(RunShell(id, command, config.shell, timeout_s, config.shell_output_bytes))
+                slot = replace(slot, timeout_s=timeout_s)
             case tools.RunSubagent(prompt):
                 id, agent = next_id(agent)
                 effects.append(Spawn(id, prompt))
@@ -45,6 +47,22 @@ def advance(agent: Agent, slots: Slots, config: Config) -> tuple[Agent, Slots, E
                 assert_never(never)
         rest[at] = replace(slot, id=id)
     return agent, tuple(rest), tuple(effects)
+
+
+def repeats(last: Repeated, slots: Slots) -> tuple[Repeated, int]:
+    """How often the last call has now come in a row, and the most that any did."""
+    most = 0
+    for slot in slots:
+        call = f"{slot.name} {slot.action!r}"
+        last = Repeated(call, last.times + 1 if call == last.call else 1)
+        most = max(most, last.times)
+    return last, most
+
+
+def refused(agent: Agent, slots: Slots, why: str) -> tuple[Slots, Effects]:
+    """All calls with the same result, and nothing run."""
+    told = [(shown.started(agent, slot), *shown.result(agent, slot, why, error=True)) for slot in slots]
+    return tuple(replace(slot, text=why) for slot in slots), tuple(effect for some in told for effect in some)
 
 
 def progress(agent: Agent, slots: Slots, slot: Slot, event: ToolProgress) -> tuple[Agent, Effects]:

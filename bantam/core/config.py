@@ -16,12 +16,6 @@ from bantam.core.settings import TOOL_NAMES, Config
 
 NEVER_FORWARDED = ("messages", "stream_options")
 NOT_YET = {  # keys of later versions, with the values that ask for nothing
-    "max_tokens_total": ("", "0"),
-    "max_seconds": ("", "0"),
-    "max_cost_usd": ("", "0"),
-    "max_identical_calls": ("", "0"),
-    "price_in": ("", "0"),
-    "price_out": ("", "0"),
     "approve": ("", "never"),
     "sandbox": ("", "none"),
     "render": ("", "plain"),
@@ -188,14 +182,19 @@ def _bool(text: str) -> bool | None:
     return words.get(text.lower())
 
 
-def _seconds(text: str) -> float | None:
+def _amount(text: str) -> float | None:
+    """A number of at least 0; nothing counts as 0."""
     try:
-        value = float(text)
+        value = float(text or 0)
     except ValueError:
         return None
-    if not math.isfinite(value) or value <= 0:
+    if not math.isfinite(value) or value < 0:
         return None
     return int(value) if value.is_integer() else value
+
+
+def _seconds(text: str) -> float | None:
+    return _amount(text) or None
 
 
 def _count(least: int) -> Callable[[str], int | None]:
@@ -233,6 +232,13 @@ _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "timeout": ("a number of seconds above 0", _seconds),
     "shell_timeout": ("a number of seconds above 0", _seconds),
     "max_al_iterations": ("a whole number of at least 1", _count(1)),
+    "max_calls_total": ("a whole number, or 0 for no limit", _count(0)),
+    "max_tokens_total": ("a whole number, or 0 for no limit", _count(0)),
+    "max_seconds": ("a number of seconds, or 0 for no limit", _amount),
+    "max_cost_usd": ("a number of dollars, or 0 for no limit", _amount),
+    "max_identical_calls": ("a whole number, or 0 for no limit", _count(0)),
+    "price_in": ("USD per million tokens", _amount),
+    "price_out": ("USD per million tokens", _amount),
     "tools": ("a list of " + ", ".join(TOOL_NAMES), _tools),
     "shell": ("the name or path of a shell", lambda text: text or None),
     "shell_output_bytes": ("a whole number of at least 100", _count(100)),

@@ -15,7 +15,8 @@ from bantam.core.record import dataclass
 class CallModel:
     """Answered by any number of `ModelChunks`, then one `ModelEnded` or `ModelFailed`.
 
-    `parameters` are all members of the body but `messages` and `tools`. Nothing may come for `timeout_s`.
+    `parameters` are all members of the body but `messages` and `tools`. Nothing may come for `timeout_s`, and
+    after `left_s` it ends in any case, with a `Failure` of kind `TIME`.
     """
 
     id: Id
@@ -23,6 +24,7 @@ class CallModel:
     tools: tuple[Message, ...]
     parameters: Mapping[str, Any]
     timeout_s: float
+    left_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Reason(StrEnum):
     FAILED = "failed"
     TRANSIENT = "transient"  # failed, but trying later makes sense
     ITERATIONS = "iterations"  # `max_al_iterations` reached
+    CALLS = "calls"  # the other budgets of a turn, `max_calls_total` …
+    TOKENS = "tokens"
+    SECONDS = "seconds"
+    COST = "cost"
+    CYCLE = "cycle"  # `max_identical_calls`
     INTERRUPTED = "interrupted"
 
     def __repr__(self) -> str:
@@ -90,15 +97,6 @@ class Finish:
     reason: Reason
     text: str = ""
     why: str = ""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What one model call used, as the server counted it. Never leaves the core."""
-
-    calls: int
-    tokens_in: int
-    tokens_out: int
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a turn used so far: model calls, and tokens as servers counted them."""
+    """What was used: model calls, and tokens as servers counted them."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -243,5 +241,5 @@ class Emit:
 Request = CallModel | RunShell | Sleep
 Effect = Request | Cancel | Save | Emit
 """What leaves the core."""
-Inner = Spawn | Finish | Charge | Withhold
+Inner = Spawn | Finish | Withhold
 """What `loop` tells `tree`, and nobody else sees."""

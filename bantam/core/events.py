@@ -21,6 +21,7 @@ class Fault(StrEnum):
     HTTP = "http"  # an answer with a status that is not 200
     NETWORK = "network"  # no answer, or one that broke off
     SILENCE = "silence"  # nothing came for `timeout` seconds
+    TIME = "time"  # the turn's time is over
     CERTIFICATE = "certificate"  # the server's certificate was refused
     REQUEST = "request"  # the request could not be made at all: a bad URL, a missing file
     ANSWER = "answer"  # status 200 with something that is no answer: an error object, a web page

@@ -75,7 +75,7 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
 
 def broke(failure: Failure) -> bool:
     """Whether the connection failed and not the server: behind a finish_reason the answer is whole all the same."""
-    return failure.fault in (Fault.NETWORK, Fault.SILENCE)
+    return failure.fault in (Fault.NETWORK, Fault.SILENCE, Fault.TIME)
 
 
 def refused_parameter(failure: Failure, sent: Collection[str]) -> str | None:

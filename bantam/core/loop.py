@@ -22,6 +22,7 @@ from bantam.core.effects import (
     Returned,
     Save,
     Sleep,
+    Spent,
     Summarised,
     TextDelta,
     ThoughtDelta,
@@ -50,7 +51,7 @@ from bantam.core.failures import Remedy, broke
 from bantam.core.record import dataclass, replace
 from bantam.core.settings import Config
 from bantam.core.shown import emit
-from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Slot, charge
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Repeated, Slot
 
 STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
 Step = tuple[Agent, Effects]
@@ -62,6 +63,10 @@ class Context:
 
     config: Config
     withheld: frozenset[str]
+    spent: Spent
+    """In this turn, the call that the event ends included."""
+    elapsed_s: float
+    """Since this turn began."""
 
 
 def step(agent: Agent, event: Event, ctx: Context) -> Step:
@@ -79,19 +84,19 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Calling(id=id) as phase, ModelChunks(id=its, chunks=chunks) if id == its:
             return _chunks(agent, phase, chunks)
         case Calling(id=id) as phase, ModelEnded(id=its, marked=marked) if id == its:
-            return _charged(agent, _ended(agent, phase, marked, ctx))
+            return _ended(agent, phase, marked, ctx)
         case Calling(id=id) as phase, ModelFailed(id=its, failure=f) if id == its and phase.partial.finish and broke(f):
-            return _charged(agent, _ended(agent, phase, True, ctx))
+            return _ended(agent, phase, True, ctx)
         case Calling(id=id) as phase, ModelFailed(id=its, failure=failure) if id == its:
-            return _charged(agent, _failed(agent, phase, failure, ctx))
+            return _failed(agent, phase, failure, ctx)
         case Calling(id=id), Lost(id=its) if id == its:
             return step(agent, ModelFailed(id, failures.LOST), ctx)
         case BackingOff(id=id) as phase, (TimerFired(id=its) | Lost(id=its)) if id == its:
-            return _send(agent, phase.purpose, phase.attempt, ctx)
+            return _again(agent, phase.purpose, phase.attempt, ctx)
         case Acting(slots), ToolProgress(id=id) if slot := acting.running(slots, id):
             return acting.progress(agent, slots, slot, event)
         case Acting(slots), CommandEnded(id=id) if slot := acting.running(slots, id):
-            text = tools.result(slot.heard, event, ctx.config.shell_timeout)
+            text = tools.result(slot.heard, event, slot.timeout_s)
             return _fill(agent, slots, slot, text, bool(event.problem), ctx)
         case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
             return _fill(agent, slots, slot, text, error, ctx)
@@ -101,7 +106,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
         case Calling() as phase, Interrupted():
-            return _charged(agent, _interrupt_call(agent, phase))
+            return _interrupt_call(agent, phase)
         case BackingOff(id=id), Interrupted():
             return _finish(agent, Finish(Reason.INTERRUPTED), (Cancel(id),))
         case Acting(slots), Interrupted():
@@ -122,7 +127,7 @@ def parameters(config: Config, withheld: frozenset[str]) -> Mapping[str, Any]:
 
 
 def _say(agent: Agent, text: str, ctx: Context) -> Step:
-    said = replace(agent, messages=(*agent.messages, messages.user(text)), iterations=0, strips=0)
+    said = replace(agent, messages=(*agent.messages, messages.user(text)), iterations=0, repeated=Repeated(), strips=0)
     return _call_model(said, ctx)
 
 
@@ -135,10 +140,9 @@ def _ask(agent: Agent, purpose: Purpose, ctx: Context) -> Step:
 
 def _call_model(agent: Agent, ctx: Context) -> Step:
     """Ask for the next reply: the only door to it."""
-    reason = limits.over(ctx.config, agent.iterations)
+    reason = _over(agent, ctx)
     if reason is not None:
-        why = limits.explain(reason, ctx.config)
-        return _finish(agent, Finish(reason, _last_words(agent), why), (emit(agent, Notice(why, error=True)),))
+        return _stop(agent, reason, ctx)
     said = tuple(messages.user(text) for text in agent.queued)
     agent = replace(agent, messages=agent.messages + said, queued=())
     if context.is_full(ctx.config, agent.messages):
@@ -146,6 +150,10 @@ def _call_model(agent: Agent, ctx: Context) -> Step:
         if context.is_full(ctx.config, agent.messages) and context.can_shrink(agent.messages):
             return _send(agent, "shrink", 1, ctx)
     return _send(agent, "reply", 1, ctx)
+
+
+def _over(agent: Agent, ctx: Context) -> Reason | None:
+    return limits.over(ctx.config, agent.iterations, ctx.spent, ctx.elapsed_s)
 
 
 def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
@@ -162,7 +170,14 @@ def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
             assert_never(never)
     offered = tools.definitions(ctx.config.tools) if purpose == "reply" else ()
     asked = parameters(ctx.config, ctx.withheld)
-    return agent, (emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout))
+    left_s = limits.left_s(ctx.config, ctx.elapsed_s)
+    return agent, (emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout, left_s))
+
+
+def _again(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
+    """A call once more, unless a budget was used up meanwhile."""
+    reason = _over(agent, ctx)
+    return _send(agent, purpose, attempt, ctx) if reason is None else _stop(agent, reason, ctx)
 
 
 # --- the answer
@@ -214,7 +229,10 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
         for call, asked in zip(messages.calls_of(message), messages.calls_of(raw), strict=True)
     )
     if slots:
-        return _act(agent, slots, ctx)
+        repeated, most = acting.repeats(agent.repeated, slots)
+        agent = replace(agent, repeated=repeated)
+        is_cycle = 0 < ctx.config.max_identical_calls < most
+        return _cycle(agent, slots, ctx) if is_cycle else _act(agent, slots, ctx)
     notes = (emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
     if agent.queued:
         agent, effects = _call_model(agent, ctx)
@@ -227,7 +245,7 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
 
 def _act(agent: Agent, slots: Slots, ctx: Context, before: Effects = ()) -> Step:
     """Start the next group of calls. None left: the results are said, and the model is asked again."""
-    agent, slots, effects = acting.advance(agent, slots, ctx.config)
+    agent, slots, effects = acting.advance(agent, slots, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
     effects = before + effects
     if any(slot.text is None for slot in slots):
         return replace(agent, phase=Acting(slots)), effects
@@ -240,35 +258,46 @@ def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: C
     return _act(agent, acting.put(slots, replace(slot, text=text)), ctx, shown.result(agent, slot, text, error))
 
 
+def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
+    """The same call again and again: nothing of this answer runs."""
+    closed, effects = acting.refused(agent, slots, tools.CYCLE)
+    agent, more = _stop(replace(agent, messages=agent.messages + acting.results(closed)), Reason.CYCLE, ctx)
+    return agent, effects + more
+
+
 # --- what went wrong
 
 
 def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Step:
+    if failure.fault is Fault.TIME:
+        return _stop(agent, Reason.SECONDS, ctx)
     asked = parameters(ctx.config, phase.withheld).keys() - {"model", "stream"}
     why = failures.explain(failure)
     remedy = failures.remedy(failure, asked)
     shorter = _shorter(agent, phase.purpose, remedy)
     match remedy:
         case Remedy.RETRY:
+            left_s = limits.left_s(ctx.config, ctx.elapsed_s)
             wait = failures.delay(phase.attempt, failure)
+            if wait is not None and left_s is not None and wait[0] >= left_s:
+                return _stop(agent, Reason.SECONDS, ctx, f"; {why}")
             if wait is not None:
                 return _back_off(agent, phase, why, *wait)
             return _give_up(agent, phase.purpose, Reason.TRANSIENT, why)
         case Remedy.WITHHOLD:
             name = failures.refused_parameter(failure, asked) or ""
             note = emit(agent, Notice(f"the server refuses {name}; going on without it"))
-            agent, effects = _send(agent, phase.purpose, phase.attempt, replace(ctx, withheld=ctx.withheld | {name}))
+            agent, effects = _again(agent, phase.purpose, phase.attempt, replace(ctx, withheld=ctx.withheld | {name}))
             return agent, (Withhold(name), note, *effects)
         case Remedy.STRIP | Remedy.STRIP_REASONING if shorter is not None and agent.strips < STRIPS_MAX:
             note = emit(agent, Notice(f"{why}; trying again without what was refused"))
             agent = replace(agent, messages=shorter, strips=agent.strips + 1)
-            agent, effects = _send(agent, phase.purpose, 1, ctx)
+            agent, effects = _again(agent, phase.purpose, 1, ctx)
             return agent, (note, *effects)
         case Remedy.COMPACT if shorter is not None:
-            agent, effects = _send(replace(agent, messages=shorter), phase.purpose, 1, ctx)
-            return agent, effects
+            return _again(replace(agent, messages=shorter), phase.purpose, 1, ctx)
         case Remedy.COMPACT if phase.purpose == "reply" and context.can_shrink(agent.messages):
-            return _send(agent, "shrink", 1, ctx)
+            return _again(agent, "shrink", 1, ctx)
     return _give_up(agent, phase.purpose, Reason.FAILED, why)
 
 
@@ -306,6 +335,12 @@ def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
 # --- the end of a turn
 
 
+def _stop(agent: Agent, reason: Reason, ctx: Context, why: str = "") -> Step:
+    """A budget is used up; what was said stays, and the user may go on."""
+    words = limits.explain(reason, ctx.config) + why
+    return _finish(agent, Finish(reason, _last_words(agent), words), (emit(agent, Notice(words, error=True)),))
+
+
 def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
     """Back to Idle, the only way. What was queued and not said goes back to the user."""
     back = tuple(emit(agent, Returned(text)) for text in agent.queued)
@@ -336,8 +371,3 @@ def _replaced(agent: Agent, new: messages.Messages) -> Step:
 def _last_words(agent: Agent) -> str:
     said = (messages.text_of(m) for m in reversed(agent.messages) if messages.role_of(m) == "assistant")
     return next(said, "")
-
-
-def _charged(agent: Agent, done: Step) -> Step:
-    """Count what the call used, first of all, so that limits see it."""
-    return done[0], (charge(agent), *done[1])

@@ -20,6 +20,13 @@ class Config:
     timeout: float = 300
     shell_timeout: float = 120
     max_al_iterations: int = 1000
+    max_calls_total: int = 0
+    max_tokens_total: int = 0
+    max_seconds: float = 0
+    max_cost_usd: float = 0
+    max_identical_calls: int = 0
+    price_in: float = 0
+    price_out: float = 0
     tools: tuple[str, ...] = TOOL_NAMES
     shell: str = "sh"
     shell_output_bytes: int = 100_000

@@ -1,10 +1,10 @@
 """The state: agents, each in one phase, and a phase holds only what is true in it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from bantam.core.assemble import Partial
-from bantam.core.effects import Charge, Spent
+from bantam.core.effects import Spent
 from bantam.core.events import Id
 from bantam.core.messages import Messages
 from bantam.core.record import dataclass, field
@@ -51,6 +51,8 @@ class Slot:
     id: Id | None = None
     heard: Heard = field(default_factory=Heard)
     text: str | None = None
+    timeout_s: float = 0
+    """What a command may take."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,14 @@ class Acting:
 
 
 Phase = Idle | Calling | BackingOff | Acting
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The last tool call of a turn, and how often it came in a row."""
+
+    call: str = ""
+    times: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,7 @@ class Agent:
     """How many requests this agent has numbered."""
     iterations: int = 0
     """Model calls answered in this turn."""
+    repeated: Repeated = field(default_factory=Repeated)
     strips: int = 0
     """Recoveries of this turn that removed something from the list."""
     queued: tuple[str, ...] = ()
@@ -89,6 +100,8 @@ class Session:
     """In this turn, by all agents together."""
     total: Spent = field(default_factory=Spent)
     """In all turns that ended."""
+    begun: float = 0.0
+    """When this turn began."""
     withheld: frozenset[str] = field(default_factory=frozenset)
     """Request parameters that a server refused in this run."""
 
@@ -104,17 +117,3 @@ def waiting(agent: Agent) -> tuple[Id, ...]:
             return ()
         case never:
             assert_never(never)
-
-
-def charge(agent: Agent) -> Charge:
-    """What the call that an agent waits for has used so far."""
-    match agent.phase:
-        case Calling(partial=partial):
-            tokens = partial.usage.get("prompt_tokens"), partial.usage.get("completion_tokens")
-            return Charge(1, _count(tokens[0]), _count(tokens[1]))
-        case _:
-            return Charge(0, 0, 0)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -7,10 +7,12 @@ FAILED = 1
 USAGE = 2  # usage or configuration
 READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it
 
+LIMIT = 3  # a budget, or the guard against cycles
+BUDGETS = (Reason.ITERATIONS, Reason.CALLS, Reason.TOKENS, Reason.SECONDS, Reason.COST, Reason.CYCLE)
 _STATUS = {
     Reason.DONE: DONE,
     Reason.FAILED: FAILED,
-    Reason.ITERATIONS: 3,
+    **dict.fromkeys(BUDGETS, LIMIT),
     Reason.TRANSIENT: 75,  # EX_TEMPFAIL of sysexits.h: trying later makes sense
     Reason.INTERRUPTED: 130,  # 128 + SIGINT
 }

@@ -146,6 +146,8 @@ def lost_result(heard: Heard) -> str:
 LOST = "[lost: Bantam was killed while this ran; whether it has finished is unknown, and it was not run again]"
 
 
+CYCLE = "not run: this call was made too often in a row"
+NO_TIME = "not run: the time of the turn is over"
 NOT_RUN = "not run: interrupted by the user before it started"
 
 

@@ -6,10 +6,9 @@ nothing of phases beyond what an agent waits for.
 
 from collections import deque
 
-from bantam.core import context, loop, messages
+from bantam.core import context, limits, loop, messages, status
 from bantam.core.effects import (
     Cancel,
-    Charge,
     Effect,
     Emit,
     Finish,
@@ -26,13 +25,17 @@ from bantam.core.events import (
     ConfigChanged,
     Event,
     Id,
+    Interrupted,
+    Lost,
+    ModelEnded,
+    ModelFailed,
     SummaryAsked,
     ToolFinished,
     UserSaid,
 )
 from bantam.core.record import replace
 from bantam.core.settings import Config
-from bantam.core.state import Agent, Idle, Session, charge, waiting
+from bantam.core.state import Agent, Calling, Idle, Session, waiting
 
 ROOT: Id = ()
 
@@ -52,7 +55,7 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
     if isinstance(event, Answer) and event.id in session.agents:  # a subagent's end is told in here alone
         return session, ()
     if _begins(event) and idle(session):
-        session = replace(session, spent=Spent())
+        session = replace(session, spent=Spent(), begun=now)
     out: list[Effect] = []
     inbox: deque[tuple[Id, Event]] = deque([(_owner(event), event)])
     while inbox:
@@ -60,7 +63,9 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
         agent = session.agents.get(path)
         if agent is None:  # cancelled meanwhile
             continue
-        ctx = loop.Context(session.config, session.withheld)
+        if _ends_call(agent, event):
+            session = replace(session, spent=limits.add(session.spent, limits.charge(agent, session.config)))
+        ctx = loop.Context(session.config, session.withheld, session.spent, now - session.begun)
         agent, effects = loop.step(agent, event, ctx)
         session = replace(session, agents={**session.agents, path: agent})
         for effect in effects:
@@ -72,8 +77,6 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                 case Cancel(id) if id in session.agents:
                     session, cancels = _cut(session, id)
                     out += cancels
-                case Charge():
-                    session = _charge(session, effect)
                 case Withhold(parameter):
                     session = replace(session, withheld=session.withheld | {parameter})
                 case Finish() if path:
@@ -81,7 +84,7 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                     inbox.append((path[:-1], _result(path, effect)))
                 case Finish(reason, text):
                     out.append(Emit(ROOT, TurnEnded(reason, text, session.spent)))
-                    session = replace(session, total=_sum(session.total, session.spent))
+                    session = replace(session, total=limits.add(session.total, session.spent))
                 case Save() if path:
                     pass  # a subagent's conversation ends with it
                 case _:
@@ -116,9 +119,15 @@ def _begins(event: Event) -> bool:
             return isinstance(event, (CompactAsked, SummaryAsked))
 
 
-def _charge(session: Session, charge: Charge) -> Session:
-    spent = Spent(charge.calls, charge.tokens_in, charge.tokens_out)
-    return replace(session, spent=_sum(session.spent, spent))
+def _ends_call(agent: Agent, event: Event) -> bool:
+    """Whether the event ends the call that the agent waits for, which is charged before anything else happens."""
+    match agent.phase, event:
+        case Calling(id=id), ModelEnded(id=its) | ModelFailed(id=its) | Lost(id=its):
+            return id == its
+        case Calling(), Interrupted():
+            return True
+        case _:
+            return False
 
 
 def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
@@ -126,7 +135,7 @@ def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
     cut = {p: agent for p, agent in session.agents.items() if p[: len(path)] == path}
     cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in waiting(agent) if id not in cut]
     for agent in cut.values():
-        session = _charge(session, charge(agent))
+        session = replace(session, spent=limits.add(session.spent, limits.charge(agent, session.config)))
     agents = {p: agent for p, agent in session.agents.items() if p not in cut}
     return replace(session, agents=agents), cancels
 
@@ -136,12 +145,8 @@ def _result(path: Id, finish: Finish) -> ToolFinished:
     match finish.reason:
         case Reason.DONE:
             return ToolFinished(path, finish.text)
-        case Reason.ITERATIONS:
+        case reason if reason in status.BUDGETS:
             words = f" Its last words: {finish.text}" if finish.text else ""
             return ToolFinished(path, f"error: the subagent did not finish: {finish.why}.{words}", error=True)
         case _:
             return ToolFinished(path, f"error: the subagent failed: {finish.why}", error=True)
-
-
-def _sum(a: Spent, b: Spent) -> Spent:
-    return Spent(a.calls + b.calls, a.tokens_in + b.tokens_in, a.tokens_out + b.tokens_out)
