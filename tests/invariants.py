@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bantam.core import codec, tree
+from bantam.core import codec, policy, tree
+from bantam.core.config import Problem
 from bantam.core.effects import (
+    AskApproval,
     CallModel,
     CallStarted,
     Cancel,
@@ -28,10 +30,13 @@ from bantam.core.effects import (
     TurnEnded,
 )
 from bantam.core.events import (
+    AnswerChecked,
+    Approved,
     Cleared,
     CommandEnded,
     CompactAsked,
     ConfigChanged,
+    Denied,
     Interrupted,
     Loaded,
     Lost,
@@ -43,9 +48,9 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.messages import Message, Messages, clean
-from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle
 from tests.servers import THOUGHT, Call
-from tests.world import Moment, World, whole
+from tests.world import REQUESTS, Moment, World, whole
 
 DEPTH_MAX = 5
 RETRIES_MAX = 9
@@ -259,9 +264,11 @@ def row_12_all_data_survives_json(world: World, moment: Moment) -> None:
 
 
 def row_13_no_id_is_used_twice(world: World, moment: Moment) -> None:
+    """An approval and the command that it allows are one request."""
     ids = [request.id for request in moment.requests]
     assert len(set(ids)) == len(ids)
-    assert not world.used & set(ids)
+    again = {moment.event.id} if isinstance(moment.event, Approved) and moment.accepted else set()
+    assert not (world.used & set(ids)) - again
     assert not world.used & (moment.after.agents.keys() - moment.before.agents.keys())
 
 
@@ -272,12 +279,12 @@ def row_14_what_is_awaited_is_what_is_outstanding(world: World, moment: Moment) 
     for effect in moment.effects:
         if isinstance(effect, Cancel):
             del left[effect.id]  # row 16: names an outstanding request, once
-        elif isinstance(effect, (CallModel, RunShell, Sleep)):
+        elif isinstance(effect, REQUESTS):
             left[effect.id] = effect
     assert tree.outstanding(moment.after) == left.keys()
 
 
-_FINAL = (ModelEnded, ModelFailed, CommandEnded, ToolFinished, TimerFired, Lost)
+_FINAL = (ModelEnded, ModelFailed, CommandEnded, ToolFinished, TimerFired, Approved, Denied, AnswerChecked, Lost)
 
 
 def row_15_what_nobody_waits_for_changes_nothing(world: World, moment: Moment) -> None:
@@ -312,14 +319,48 @@ def row_18_a_turn_ends_once_and_with_its_last_effect(world: World, moment: Momen
 def row_19_only_usable_calls_run(world: World, moment: Moment) -> None:
     """Each command and each child is announced right before, with the arguments that the model wrote."""
     for at, effect in enumerate(moment.effects):
-        if isinstance(effect, RunShell):
+        if isinstance(effect, RunShell) and effect.id in world.used:
+            assert moment.event == Approved(effect.id)
+            assert world.approvals[effect.id] == effect.command
+        elif isinstance(effect, (RunShell, AskApproval)):
             (told,) = [o for o in _outputs(moment, at - 1, at) if isinstance(o, CallStarted)]
             assert told.name == "shell_exec"
             assert clean(json.loads(told.arguments)["command"]) == effect.command
+            verdict = policy.judge(as_policy(moment.after.config.approve), effect.command)
+            asks = isinstance(effect, AskApproval)
+            assert verdict.decision == (policy.Decision.ASK if asks else policy.Decision.ALLOW)
     started = [o for o in _outputs(moment) if isinstance(o, CallStarted) and o.name == "run_subagent"]
     prompts = [clean(json.loads(o.arguments).get("prompt", "")) for o in started]
     for path in moment.after.agents.keys() - moment.before.agents.keys():
         assert moment.after.agents[path].messages[1]["content"] in prompts
+
+
+def as_policy(text: str) -> policy.Policy:
+    found = policy.parse(text)
+    assert not isinstance(found, Problem)
+    return found
+
+
+def row_19_a_denial_that_nobody_could_lift_is_told_at_the_end(world: World, moment: Moment) -> None:
+    for effect in moment.effects:
+        if isinstance(effect, Emit) and isinstance(effect.output, TurnEnded):
+            assert effect.output.reason is not Reason.DONE or not moment.after.unapproved
+            assert effect.output.reason is not Reason.UNAPPROVED or moment.after.unapproved
+    if isinstance(moment.event, Denied) and moment.event.nobody and moment.accepted:
+        assert moment.after.unapproved
+
+
+def row_answers_are_checked_and_repaired_once(world: World, moment: Moment) -> None:
+    """A turn of a schema is done with an answer that was found good, and else fails after one repair."""
+    old, new = moment.before.agents[()], moment.after.agents[()]
+    assert new.repairs <= 1
+    for effect in moment.effects:
+        if isinstance(effect, Emit) and isinstance(effect.output, TurnEnded) and moment.after.config.schema:
+            reply = isinstance(old.phase, Calling) and old.phase.purpose == "reply"
+            if effect.output.reason in (Reason.DONE, Reason.UNAPPROVED) and reply:
+                raise AssertionError(f"not checked: {effect.output}")
+            if isinstance(old.phase, Checking) and effect.output.reason in (Reason.DONE, Reason.UNAPPROVED):
+                assert moment.event == AnswerChecked(old.phase.id, "")
 
 
 # --- bounds

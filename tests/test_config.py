@@ -44,6 +44,7 @@ GOOD = {
     "provider": ("", *PRESETS),
     "save": ("false",),
     "logs_keep": ("0", "7"),
+    "approve": ("never", "ask", "allow git *; deny rm *"),
     "enter": ("cr", "lf"),
     "editing": ("vi",),
 }
@@ -80,7 +81,7 @@ BAD = {
     "max_tokens_total": ("-1", "1.5"),
     "max_cost_usd": ("nan", "$1"),
     "price_in": ("free",),
-    "approve": ("ask",),
+    "approve": ("maybe", "allow", "permit rm *"),
     **dict.fromkeys(("API_KEY", "Api_Key", "apikey", "api-key", "OPENAI_API_KEY", "gemini_api_key"), ("sk-123456",)),
 }
 one_line = any_text.map(lambda text: " ".join(re.split(r"[\r\n]", text)).strip())

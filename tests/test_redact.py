@@ -170,6 +170,13 @@ def test_each_end_of_a_turn_has_the_status_of_the_manual() -> None:
         Reason.DONE: 0,
         Reason.FAILED: 1,
         Reason.ITERATIONS: 3,
+        Reason.CALLS: 3,
+        Reason.TOKENS: 3,
+        Reason.SECONDS: 3,
+        Reason.COST: 3,
+        Reason.CYCLE: 3,
+        Reason.UNAPPROVED: 4,
+        Reason.SCHEMA: 5,
         Reason.TRANSIENT: 75,
         Reason.INTERRUPTED: 130,
     }

@@ -58,7 +58,7 @@ def observed() -> set[Transition]:
 
 def table(transitions: set[Transition]) -> str:
     """The transitions as they are written down."""
-    order = ["Idle", "Calling", "BackingOff", "Acting"]
+    order = ["Idle", "Calling", "BackingOff", "Acting", "Checking"]
     rows = sorted({(phase, event) for phase, event, _ in transitions}, key=lambda row: (order.index(row[0]), row[1]))
     lines = ["| phase | event | next phase |", "| --- | --- | --- |"]
     for phase, event in rows:

@@ -13,9 +13,11 @@ from typing import Any
 
 from bantam.core import codec, failures, history, limits, tree
 from bantam.core.effects import (
+    AskApproval,
     CallModel,
     CallStarted,
     Cancel,
+    CheckAnswer,
     Effect,
     Emit,
     ResultDelta,
@@ -27,10 +29,13 @@ from bantam.core.effects import (
 )
 from bantam.core.events import (
     Answer,
+    AnswerChecked,
+    Approved,
     Cleared,
     CommandEnded,
     CompactAsked,
     ConfigChanged,
+    Denied,
     Event,
     Id,
     Interrupted,
@@ -50,14 +55,18 @@ from bantam.core.state import BackingOff, Calling, Session
 from tests import servers
 from tests.servers import Dice, Json, Reply, chance, pick, text
 
-Request = CallModel | RunShell | Sleep
+Request = CallModel | RunShell | Sleep | AskApproval | CheckAnswer
+REQUESTS = (CallModel, RunShell, Sleep, AskApproval, CheckAnswer)
 FINAL: Mapping[type, tuple[type, ...]] = {
     CallModel: (ModelEnded, ModelFailed, Lost),
     RunShell: (CommandEnded, ToolFinished, Lost),
     Sleep: (TimerFired, Lost),
+    AskApproval: (Approved, Denied, Lost),
+    CheckAnswer: (AnswerChecked, Lost),
 }
-PARTS: Mapping[type, tuple[type, ...]] = {CallModel: (ModelChunks,), RunShell: (ToolProgress,), Sleep: ()}
+PARTS: Mapping[type, tuple[type, ...]] = {CallModel: (ModelChunks,), RunShell: (ToolProgress,)}
 SYSTEM = "You are Bantam."
+APPROVALS = ("never", "never", "ask", "deny ls; allow echo *", "allow sleep *; ask true")
 DRAIN_MAX = 3000  # answers after which a healed session must be idle
 
 
@@ -90,12 +99,12 @@ class Moment:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        return tuple(effect for effect in self.effects if isinstance(effect, (CallModel, RunShell, Sleep)))
+        return tuple(effect for effect in self.effects if isinstance(effect, REQUESTS))
 
 
 def fits(open: Mapping[Id, Request], answer: Answer) -> bool:
     asked = type(open.get(answer.id))
-    return asked in FINAL and isinstance(answer, (*FINAL[asked], *PARTS[asked]))
+    return asked in FINAL and isinstance(answer, (*FINAL[asked], *PARTS.get(asked, ())))
 
 
 class Rolled:
@@ -136,6 +145,8 @@ class World:
         self.begun = 0.0
         self.row: dict[Id, tuple[str, int]] = {}
         """The last call of each agent in this turn, and how often it came in a row."""
+        self.approvals: dict[Id, str] = {}
+        """The commands that needed an approval."""
         self.sleeps: dict[Id, int] = {}
         """Sleeps of each agent since its call was first made."""
         self.answered: dict[Id, int] = {}
@@ -234,6 +245,8 @@ class World:
         for request in moment.requests:
             self.open[request.id] = request
             self.used.add(request.id)
+            if isinstance(request, AskApproval):
+                self.approvals[request.id] = request.command
             self._count_sleeps(moment, request)
         ended = isinstance(event, ModelEnded) or whole(moment)
         if ended and isinstance(event, Answer) and moment.accepted and _purpose(moment.before, event.id) == "reply":
@@ -332,6 +345,16 @@ class World:
                 ends: tuple[Event, ...] = (CommandEnded(id, 127, problem="no shell"), ToolFinished(id, "", True))
                 self.tell(pick(dice, ends))
 
+    def user(self, dice: Dice) -> None:
+        """Whoever is asked for an approval, be it that nobody is there."""
+        self.now += pick(dice, (0.0, 0.0, 60.0))  # people take their time
+        id = pick(dice, self.waiting(AskApproval))
+        answers: tuple[Event, ...] = (Approved(id), Denied(id), Denied(id, nobody=True))
+        self.tell(pick(dice, answers))
+
+    def checker(self, dice: Dice) -> None:
+        self.tell(AnswerChecked(pick(dice, self.waiting(CheckAnswer)), pick(dice, ("", "no JSON"))))
+
     def timer(self, dice: Dice) -> None:
         self.now += pick(dice, (0.0, 1.0, 0.5, 3600.0, 1e9))
         self.tell(TimerFired(pick(dice, self.waiting(Sleep))))
@@ -351,6 +374,9 @@ class World:
             CommandEnded(id, 0, "boo"),
             ToolFinished(id, "boo"),
             TimerFired(id),
+            Approved(id),
+            Denied(id),
+            AnswerChecked(id, ""),
             Lost(id),
         )
         self.tell(pick(dice, answers))
@@ -402,6 +428,10 @@ class World:
                 return CommandEnded(id, 0, "x")
             case Sleep():
                 return TimerFired(id)
+            case AskApproval():
+                return Approved(id)
+            case CheckAnswer():
+                return AnswerChecked(id, "")
 
     def waiting(self, kind: type[Request]) -> tuple[Id, ...]:
         return tuple(sorted(id for id, request in self.open.items() if isinstance(request, kind)))
@@ -439,6 +469,10 @@ class World:
             case Sleep(seconds=seconds):
                 self.now += seconds
                 return [TimerFired(id)]
+            case AskApproval():
+                return [Approved(id)]
+            case CheckAnswer():
+                return [AnswerChecked(id, "")]
 
     def act(self, dice: Dice, faults: int) -> None:
         """One random thing happens; `faults` (percent) says how often it is something bad."""
@@ -449,6 +483,10 @@ class World:
             deeds += [self.shell] * 5
         if self.waiting(Sleep):
             deeds += [self.timer] * 4
+        if self.waiting(AskApproval):
+            deeds += [self.user] * 5
+        if self.waiting(CheckAnswer):
+            deeds += [self.checker] * 5
         if not deeds:
             deeds = [self.says] * 12
             if chance(dice, 30):
@@ -478,6 +516,8 @@ def config(dice: Dice) -> Config:
         max_cost_usd=pick(dice, (0, 0, 0.001)),
         price_in=pick(dice, (0, 1.5)),
         max_identical_calls=pick(dice, (0, 0, 1, 2)),
+        approve=pick(dice, APPROVALS),
+        schema=pick(dice, ({}, {}, {"type": "object"})),
         forwarded=forwarded,
     )
 

@@ -6,8 +6,8 @@ done it is `loop` that says their results and goes on.
 
 from typing import assert_never
 
-from bantam.core import limits, messages, shown, tools
-from bantam.core.effects import Cancel, Effect, Inner, RunShell, Spawn
+from bantam.core import gate, limits, messages, shown, tools
+from bantam.core.effects import AskApproval, Cancel, Effect, Inner, RunShell, Spawn
 from bantam.core.events import Id, ToolProgress
 from bantam.core.record import replace
 from bantam.core.settings import Config
@@ -29,24 +29,48 @@ def advance(agent: Agent, slots: Slots, config: Config, left_s: float | None) ->
         if slot.id is not None or (busy and not together):
             break
         effects.append(shown.started(agent, slot))
-        is_late = left_s is not None and left_s <= limits.CLOCK_S
-        match tools.Unusable(tools.NO_TIME) if is_late else slot.action:
+        action, ask = gate.judged(slot.action, config.approve) if not _is_late(left_s) else (_NO_TIME, "")
+        match action:
             case tools.Unusable(why):
                 rest[at] = replace(slot, text=why)
                 effects += shown.result(agent, slot, why, error=True)
                 continue
+            case tools.ShellExec(command) if ask:
+                id, agent = next_id(agent)
+                slot = replace(slot, id=id, asks=True)
+                effects.append(AskApproval(id, command, ask))
             case tools.ShellExec(command):
                 id, agent = next_id(agent)
-                timeout_s = config.shell_timeout if left_s is None else min(config.shell_timeout, left_s)
-                effects.append(RunShell(id, command, config.shell, timeout_s, config.shell_output_bytes))
-                slot = replace(slot, timeout_s=timeout_s)
+                slot, effect = _run(replace(slot, id=id), id, command, config, left_s)
+                effects.append(effect)
             case tools.RunSubagent(prompt):
                 id, agent = next_id(agent)
+                slot = replace(slot, id=id)
                 effects.append(Spawn(id, prompt))
             case never:
                 assert_never(never)
-        rest[at] = replace(slot, id=id)
+        rest[at] = slot
     return agent, tuple(rest), tuple(effects)
+
+
+def approved(slot: Slot, id: Id, config: Config, left_s: float | None) -> tuple[Slot, RunShell] | str:
+    """The command of a slot that asked, on its way; or why it does not run after all."""
+    if _is_late(left_s) or not isinstance(slot.action, tools.ShellExec):
+        return tools.NO_TIME
+    return _run(replace(slot, asks=False), id, slot.action.command, config, left_s)
+
+
+def _run(slot: Slot, id: Id, command: str, config: Config, left_s: float | None) -> tuple[Slot, RunShell]:
+    timeout_s = config.shell_timeout if left_s is None else min(config.shell_timeout, left_s)
+    run = RunShell(id, command, config.shell, timeout_s, config.shell_output_bytes)
+    return replace(slot, timeout_s=timeout_s), run
+
+
+_NO_TIME = tools.Unusable(tools.NO_TIME)
+
+
+def _is_late(left_s: float | None) -> bool:
+    return left_s is not None and left_s <= limits.CLOCK_S
 
 
 def repeats(last: Repeated, slots: Slots) -> tuple[Repeated, int]:
@@ -80,7 +104,8 @@ def interrupted(agent: Agent, slots: Slots) -> tuple[Slots, Effects]:
         if slot.text is not None:
             closed.append(slot)
             continue
-        text = tools.NOT_RUN if slot.id is None else tools.interrupted_result(slot.heard)
+        is_running = slot.id is not None and not slot.asks
+        text = tools.interrupted_result(slot.heard) if is_running else tools.NOT_RUN
         if slot.id is not None:
             effects += [Cancel(slot.id), *shown.result(agent, slot, text, error=True)]
         closed.append(replace(slot, text=text))
@@ -92,7 +117,11 @@ def results(slots: Slots) -> messages.Messages:
 
 
 def running(slots: Slots, id: Id) -> Slot | None:
-    return next((slot for slot in slots if slot.id == id and slot.text is None), None)
+    return next((slot for slot in slots if slot.id == id and slot.text is None and not slot.asks), None)
+
+
+def asking(slots: Slots, id: Id) -> Slot | None:
+    return next((slot for slot in slots if slot.id == id and slot.text is None and slot.asks), None)
 
 
 def put(slots: Slots, new: Slot) -> Slots:

@@ -16,7 +16,6 @@ from bantam.core.settings import TOOL_NAMES, Config
 
 NEVER_FORWARDED = ("messages", "stream_options")
 NOT_YET = {  # keys of later versions, with the values that ask for nothing
-    "approve": ("", "never"),
     "sandbox": ("", "none"),
     "render": ("", "plain"),
     "api": ("", "chat"),
@@ -82,6 +81,10 @@ def parse(found: Iterable[Entry]) -> Config | Problem:
         elif entry.key in _OWN:
             expected, read = _OWN[entry.key]
             value = read(entry.value)
+            if entry.key == "approve" and value != "never":
+                problem = _approve_problem(value)
+                if problem:
+                    return Problem(f"{entry.where}: {problem}")
             if value is None:
                 return Problem(f"{entry.where}: {entry.key} must be {expected}, found {entry.value!r}")
             own[entry.key] = value
@@ -214,6 +217,13 @@ def _url(text: str) -> str | None:
     return text if found and int(found["port"] or 1) in range(1, 65536) else None
 
 
+def _approve_problem(text: str) -> str:
+    from bantam.core import policy  # seldom needed
+
+    found = policy.parse(text)
+    return found.text if isinstance(found, Problem) else ""
+
+
 _URL = re.compile(  # RFC 3986, 3.2, as far as http needs it: a login, a name or an address in brackets, a port
     r"https?://(?:[^\s/?#@]*@)?(?:\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(?::(?P<port>[0-9]{0,5}))?(?:[/?#]\S*)?", re.I
 )
@@ -246,6 +256,7 @@ _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "provider": _one_of("", *PRESETS),
     "save": ("true or false", _bool),
     "logs_keep": ("a whole number", _count(0)),
+    "approve": ("never, ask or rules", lambda text: text or "never"),
     "enter": _one_of("cr", "lf"),
     "editing": _one_of("emacs", "vi"),
 }

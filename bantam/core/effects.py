@@ -47,6 +47,24 @@ class Sleep:
     floor_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class AskApproval:
+    """Answered by `Approved` or `Denied`. `why`: the rule of `approve` that asks, or what is unclear."""
+
+    id: Id
+    command: str
+    why: str
+
+
+@dataclass(frozen=True)
+class CheckAnswer:
+    """Whether a text is JSON that satisfies a JSON Schema; answered by `AnswerChecked`."""
+
+    id: Id
+    text: str
+    schema: Mapping[str, Any]
+
+
 # --- the others: not answered
 
 
@@ -84,6 +102,8 @@ class Reason(StrEnum):
     SECONDS = "seconds"
     COST = "cost"
     CYCLE = "cycle"  # `max_identical_calls`
+    UNAPPROVED = "unapproved"  # done, but a command needed an approval that nobody could give
+    SCHEMA = "schema"  # the answer does not satisfy the schema
     INTERRUPTED = "interrupted"
 
     def __repr__(self) -> str:
@@ -104,6 +124,11 @@ class Withhold:
     """A server refused this request parameter: leave it out for the rest of the run. Never leaves the core."""
 
     parameter: str
+
+
+@dataclass(frozen=True)
+class Unapproved:
+    """A command needed an approval that nobody could give. Never leaves the core."""
 
 
 # --- outputs: what an Emit carries to whoever watches
@@ -238,8 +263,8 @@ class Emit:
     output: Output
 
 
-Request = CallModel | RunShell | Sleep
+Request = CallModel | RunShell | Sleep | AskApproval | CheckAnswer
 Effect = Request | Cancel | Save | Emit
 """What leaves the core."""
-Inner = Spawn | Finish | Withhold
+Inner = Spawn | Finish | Withhold | Unapproved
 """What `loop` tells `tree`, and nobody else sees."""

@@ -80,6 +80,21 @@ class ConfigChanged:
     config: Config
 
 
+@dataclass(frozen=True)
+class Approved:
+    """The user allows the command of this request."""
+
+    id: Id
+
+
+@dataclass(frozen=True)
+class Denied:
+    """The command of this request shall not run. `nobody`: there was no user who could have been asked."""
+
+    id: Id
+    nobody: bool = False
+
+
 # --- from the model
 
 
@@ -144,6 +159,14 @@ class ToolFinished:
 
 
 @dataclass(frozen=True)
+class AnswerChecked:
+    """Whether an answer satisfies the schema: `problem` is one line that says why not, or ""."""
+
+    id: Id
+    problem: str
+
+
+@dataclass(frozen=True)
 class TimerFired:
     id: Id
 
@@ -170,7 +193,22 @@ Event = (
     | CommandEnded
     | ToolFinished
     | TimerFired
+    | Approved
+    | Denied
+    | AnswerChecked
     | Lost
 )
-Answer = ModelChunks | ModelEnded | ModelFailed | ToolProgress | CommandEnded | ToolFinished | TimerFired | Lost
+Answer = (
+    ModelChunks
+    | ModelEnded
+    | ModelFailed
+    | ToolProgress
+    | CommandEnded
+    | ToolFinished
+    | TimerFired
+    | Approved
+    | Denied
+    | AnswerChecked
+    | Lost
+)
 """The events that answer a request and carry its id."""

@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any
 
+from bantam.core import context, messages
 from bantam.core.events import Failure, Fault
+from bantam.core.messages import Messages
 
 DELAYS_S = (1, 1, 2, 3, 5, 8, 13, 21, 34)  # Fibonacci; one a retry
 WAIT_MAX_S = 120.0  # a server that asks for more is a failure that says so
@@ -76,6 +78,20 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
 def broke(failure: Failure) -> bool:
     """Whether the connection failed and not the server: behind a finish_reason the answer is whole all the same."""
     return failure.fault in (Fault.NETWORK, Fault.SILENCE, Fault.TIME)
+
+
+def shorter(said: Messages, remedy: Remedy) -> Messages | None:
+    """The list less what the remedy takes away; None when that is nothing, so that recovery ends."""
+    match remedy:
+        case Remedy.STRIP:
+            less = messages.strip_last_assistant(said)
+        case Remedy.STRIP_REASONING:
+            less = messages.strip_reasoning(said)
+        case Remedy.COMPACT:
+            less = context.prune(said)
+        case _:
+            return None
+    return None if less == said else less
 
 
 def refused_parameter(failure: Failure, sent: Collection[str]) -> str | None:

@@ -8,12 +8,12 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from bantam.core import acting, assemble, context, failures, limits, messages, shown, tools
+from bantam.core import acting, assemble, context, failures, limits, messages, request, shown, tools
 from bantam.core.acting import Effects, Slots
 from bantam.core.assemble import Partial
 from bantam.core.effects import (
-    CallModel,
     Cancel,
+    CheckAnswer,
     Finish,
     Notice,
     Reason,
@@ -26,15 +26,20 @@ from bantam.core.effects import (
     Summarised,
     TextDelta,
     ThoughtDelta,
+    Unapproved,
     Withhold,
 )
 from bantam.core.events import (
+    AnswerChecked,
+    Approved,
     Cleared,
     CommandEnded,
     CompactAsked,
+    Denied,
     Event,
     Failure,
     Fault,
+    Id,
     Interrupted,
     Loaded,
     Lost,
@@ -51,8 +56,9 @@ from bantam.core.failures import Remedy, broke
 from bantam.core.record import dataclass, replace
 from bantam.core.settings import Config
 from bantam.core.shown import emit
-from bantam.core.state import Acting, Agent, BackingOff, Calling, Idle, Purpose, Repeated, Slot
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle, Purpose, Repeated, Slot
 
+REPAIRS_MAX = 1  # answers of a turn that may fail the schema
 STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
 Step = tuple[Agent, Effects]
 
@@ -100,14 +106,25 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _fill(agent, slots, slot, text, bool(event.problem), ctx)
         case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
             return _fill(agent, slots, slot, text, error, ctx)
+        case Acting(slots), Approved(id=id) if slot := acting.asking(slots, id):
+            return _approved(agent, slots, slot, id, ctx)
+        case Acting(slots), Denied(id=id, nobody=nobody) if slot := acting.asking(slots, id):
+            agent, effects = _fill(agent, slots, slot, tools.UNAPPROVED if nobody else tools.DENIED, True, ctx)
+            return agent, (*((Unapproved(),) if nobody else ()), *effects)
+        case Acting(slots), Lost(id=id) if slot := acting.asking(slots, id):
+            return _fill(agent, slots, slot, tools.NOT_RUN, True, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
             shown_anew = replace(slot, heard=tools.Heard())
             return _fill(agent, slots, shown_anew, tools.lost_result(slot.heard), True, ctx)
-        case Calling() | BackingOff() | Acting(), UserSaid(text) if text.strip():
+        case Checking(id=id, text=text), AnswerChecked(id=its, problem=problem) if id == its:
+            return _checked(agent, text, problem, ctx)
+        case Checking(id=id, text=text), Lost(id=its) if id == its:
+            return _check(agent, text, ctx)
+        case Calling() | BackingOff() | Acting() | Checking(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
         case Calling() as phase, Interrupted():
             return _interrupt_call(agent, phase)
-        case BackingOff(id=id), Interrupted():
+        case BackingOff(id=id) | Checking(id=id), Interrupted():
             return _finish(agent, Finish(Reason.INTERRUPTED), (Cancel(id),))
         case Acting(slots), Interrupted():
             return _interrupt_tools(agent, slots)
@@ -115,20 +132,13 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return agent, ()
 
 
-def parameters(config: Config, withheld: frozenset[str]) -> Mapping[str, Any]:
-    """The members of a request body beside `messages` and `tools`."""
-    made: dict[str, Any] = {"model": config.model, "stream": config.stream}
-    if config.stream:
-        made["stream_options"] = {"include_usage": True}
-    return {key: value for key, value in {**made, **config.forwarded}.items() if key not in withheld}
-
-
 # --- asking
 
 
 def _say(agent: Agent, text: str, ctx: Context) -> Step:
-    said = replace(agent, messages=(*agent.messages, messages.user(text)), iterations=0, repeated=Repeated(), strips=0)
-    return _call_model(said, ctx)
+    said = (*agent.messages, messages.user(text))
+    fresh = replace(agent, messages=said, iterations=0, repeated=Repeated(), strips=0, repairs=0)
+    return _call_model(fresh, ctx)
 
 
 def _ask(agent: Agent, purpose: Purpose, ctx: Context) -> Step:
@@ -159,19 +169,8 @@ def _over(agent: Agent, ctx: Context) -> Reason | None:
 def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
     id = (*agent.path, agent.serial + 1)
     agent = replace(agent, serial=agent.serial + 1, phase=Calling(id, purpose, attempt, Partial(), ctx.withheld))
-    match purpose:
-        case "reply":
-            sent = agent.messages
-        case "compact" | "shrink":
-            sent = context.compact_request(agent.messages, whole=purpose == "compact")
-        case "summary":
-            sent = context.summary_request(agent.messages)
-        case never:
-            assert_never(never)
-    offered = tools.definitions(ctx.config.tools) if purpose == "reply" else ()
-    asked = parameters(ctx.config, ctx.withheld)
     left_s = limits.left_s(ctx.config, ctx.elapsed_s)
-    return agent, (emit(agent, Requesting()), CallModel(id, sent, offered, asked, ctx.config.timeout, left_s))
+    return agent, (emit(agent, Requesting()), request.call(agent, id, purpose, ctx.config, ctx.withheld, left_s))
 
 
 def _again(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
@@ -237,7 +236,31 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
     if agent.queued:
         agent, effects = _call_model(agent, ctx)
         return agent, notes + effects
+    if ctx.config.schema and not agent.path:
+        agent, effects = _check(agent, messages.text_of(message), ctx)
+        return agent, notes + effects
     return _finish(agent, Finish(Reason.DONE, messages.text_of(message)), notes)
+
+
+# --- the schema
+
+
+def _check(agent: Agent, text: str, ctx: Context) -> Step:
+    id, agent = acting.next_id(agent)
+    return replace(agent, phase=Checking(id, text)), (CheckAnswer(id, text, ctx.config.schema),)
+
+
+def _checked(agent: Agent, text: str, problem: str, ctx: Context) -> Step:
+    """An answer that does not satisfy the schema may be repaired, so often."""
+    if not problem and not agent.queued:
+        return _finish(agent, Finish(Reason.DONE, text))
+    if not problem:
+        return _call_model(agent, ctx)
+    if agent.repairs < REPAIRS_MAX:
+        said = messages.user(f"Your answer does not satisfy the schema: {problem}. Answer with the JSON alone.")
+        return _call_model(replace(agent, messages=(*agent.messages, said), repairs=agent.repairs + 1), ctx)
+    why = f"the answer does not satisfy the schema: {problem}"
+    return _finish(agent, Finish(Reason.SCHEMA, text, why), (emit(agent, Notice(why, error=True)),))
 
 
 # --- tools
@@ -258,6 +281,14 @@ def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: C
     return _act(agent, acting.put(slots, replace(slot, text=text)), ctx, shown.result(agent, slot, text, error))
 
 
+def _approved(agent: Agent, slots: Slots, slot: Slot, id: Id, ctx: Context) -> Step:
+    match acting.approved(slot, id, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s)):
+        case str() as why:
+            return _fill(agent, slots, slot, why, True, ctx)
+        case running, effect:
+            return replace(agent, phase=Acting(acting.put(slots, running))), (effect,)
+
+
 def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
     """The same call again and again: nothing of this answer runs."""
     closed, effects = acting.refused(agent, slots, tools.CYCLE)
@@ -271,10 +302,10 @@ def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
 def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Step:
     if failure.fault is Fault.TIME:
         return _stop(agent, Reason.SECONDS, ctx)
-    asked = parameters(ctx.config, phase.withheld).keys() - {"model", "stream"}
+    asked = request.parameters(ctx.config, phase.withheld, True).keys() - {"model", "stream"}
     why = failures.explain(failure)
     remedy = failures.remedy(failure, asked)
-    shorter = _shorter(agent, phase.purpose, remedy)
+    shorter = failures.shorter(agent.messages, remedy) if phase.purpose == "reply" else None
     match remedy:
         case Remedy.RETRY:
             left_s = limits.left_s(ctx.config, ctx.elapsed_s)
@@ -301,20 +332,6 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
     return _give_up(agent, phase.purpose, Reason.FAILED, why)
 
 
-def _shorter(agent: Agent, purpose: Purpose, remedy: Remedy) -> messages.Messages | None:
-    """The list less what the remedy takes away; None when that is nothing, so that recovery ends."""
-    shorter = agent.messages
-    if purpose == "reply":
-        match remedy:
-            case Remedy.STRIP:
-                shorter = messages.strip_last_assistant(shorter)
-            case Remedy.STRIP_REASONING:
-                shorter = messages.strip_reasoning(shorter)
-            case Remedy.COMPACT:
-                shorter = context.prune(shorter)
-    return None if shorter == agent.messages else shorter
-
-
 def _back_off(agent: Agent, phase: Calling, why: str, seconds: float, floor_s: float) -> Step:
     id, agent = acting.next_id(agent)
     agent = replace(agent, phase=BackingOff(id, phase.purpose, phase.attempt + 1))
@@ -338,7 +355,9 @@ def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
 def _stop(agent: Agent, reason: Reason, ctx: Context, why: str = "") -> Step:
     """A budget is used up; what was said stays, and the user may go on."""
     words = limits.explain(reason, ctx.config) + why
-    return _finish(agent, Finish(reason, _last_words(agent), words), (emit(agent, Notice(words, error=True)),))
+    return _finish(
+        agent, Finish(reason, messages.last_words(agent.messages), words), (emit(agent, Notice(words, error=True)),)
+    )
 
 
 def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
@@ -366,8 +385,3 @@ def _interrupt_tools(agent: Agent, slots: Slots) -> Step:
 def _replaced(agent: Agent, new: messages.Messages) -> Step:
     """Another conversation. Never while something is outstanding."""
     return replace(agent, messages=new), (Save(new),)
-
-
-def _last_words(agent: Agent) -> str:
-    said = (messages.text_of(m) for m in reversed(agent.messages) if messages.role_of(m) == "assistant")
-    return next(said, "")

@@ -55,6 +55,11 @@ def text_of(message: Message) -> str:
     return "".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
+def last_words(messages: Messages) -> str:
+    """The text of the last assistant message."""
+    return next((text_of(message) for message in reversed(messages) if role_of(message) == "assistant"), "")
+
+
 def calls_of(message: Message) -> tuple[Call, ...]:
     calls = message.get("tool_calls")
     if role_of(message) != "assistant" or not isinstance(calls, (list, tuple)):

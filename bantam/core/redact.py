@@ -8,7 +8,20 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, AnyStr, Generic
 
-from bantam.core.effects import CallModel, Effect, Emit, Output, ResultDelta, RunShell, Save, TextDelta, ThoughtDelta
+from bantam.core.effects import (
+    AskApproval,
+    CallModel,
+    CheckAnswer,
+    Effect,
+    Emit,
+    Output,
+    Request,
+    ResultDelta,
+    RunShell,
+    Save,
+    TextDelta,
+    ThoughtDelta,
+)
 from bantam.core.events import ConfigChanged, Event, Id
 from bantam.core.messages import Message, Messages, map_text
 from bantam.core.record import fields, is_dataclass, replace
@@ -91,8 +104,9 @@ class Redactor:
                 return (replace(effect, messages=self.messages(id[:-1], said)),)
             case Save(said):
                 return (Save(self.messages((), said)),)
-            case RunShell(command=command):
-                return (replace(effect, command=self.text(command)),)
+            case RunShell() | AskApproval() | CheckAnswer():
+                request: Request = self._record(effect)
+                return (request,)
             case Emit(who, TextDelta() | ThoughtDelta() | ResultDelta(glimpse=False) as delta):
                 return self._next(who, delta)
             case Emit(who, output):

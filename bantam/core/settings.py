@@ -34,6 +34,10 @@ class Config:
     provider: str = ""
     save: bool = True
     logs_keep: int = 200
+    approve: str = "never"
+    """As in model.cfg; `policy` reads it."""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON Schema that the root's answers must satisfy; {} for none. No key of model.cfg."""
     enter: str = "cr"
     editing: str = "emacs"
     forwarded: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0.7})

@@ -42,8 +42,16 @@ class BackingOff:
 
 
 @dataclass(frozen=True)
+class Checking:
+    """Waiting to hear whether the answer satisfies the schema."""
+
+    id: Id
+    text: str
+
+
+@dataclass(frozen=True)
 class Slot:
-    """One tool call on its way: waiting (no id yet), running (an id), or finished (a text)."""
+    """One tool call on its way: waiting (no id yet), asking or running (an id), or finished (a text)."""
 
     call_id: str
     name: str
@@ -51,6 +59,8 @@ class Slot:
     id: Id | None = None
     heard: Heard = field(default_factory=Heard)
     text: str | None = None
+    asks: bool = False
+    """The user is asked first."""
     timeout_s: float = 0
     """What a command may take."""
 
@@ -60,7 +70,7 @@ class Acting:
     slots: tuple[Slot, ...]
 
 
-Phase = Idle | Calling | BackingOff | Acting
+Phase = Idle | Calling | BackingOff | Acting | Checking
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,8 @@ class Agent:
     repeated: Repeated = field(default_factory=Repeated)
     strips: int = 0
     """Recoveries of this turn that removed something from the list."""
+    repairs: int = 0
+    """Answers of this turn that did not satisfy the schema."""
     queued: tuple[str, ...] = ()
     """What the user said meanwhile; said before the next call."""
 
@@ -100,6 +112,8 @@ class Session:
     """In this turn, by all agents together."""
     total: Spent = field(default_factory=Spent)
     """In all turns that ended."""
+    unapproved: bool = False
+    """In this turn a command needed an approval that nobody could give."""
     begun: float = 0.0
     """When this turn began."""
     withheld: frozenset[str] = field(default_factory=frozenset)
@@ -109,7 +123,7 @@ class Session:
 def waiting(agent: Agent) -> tuple[Id, ...]:
     """The ids of the requests that an agent waits for."""
     match agent.phase:
-        case Calling(id=id) | BackingOff(id=id):
+        case Calling(id=id) | BackingOff(id=id) | Checking(id=id):
             return (id,)
         case Acting(slots):
             return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)

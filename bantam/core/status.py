@@ -13,6 +13,8 @@ _STATUS = {
     Reason.DONE: DONE,
     Reason.FAILED: FAILED,
     **dict.fromkeys(BUDGETS, LIMIT),
+    Reason.UNAPPROVED: 4,
+    Reason.SCHEMA: 5,
     Reason.TRANSIENT: 75,  # EX_TEMPFAIL of sysexits.h: trying later makes sense
     Reason.INTERRUPTED: 130,  # 128 + SIGINT
 }

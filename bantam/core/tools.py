@@ -146,9 +146,16 @@ def lost_result(heard: Heard) -> str:
 LOST = "[lost: Bantam was killed while this ran; whether it has finished is unknown, and it was not run again]"
 
 
+DENIED = "not run: the user denied it"
+UNAPPROVED = "not run: it needs an approval, and there is nobody to ask"
 CYCLE = "not run: this call was made too often in a row"
 NO_TIME = "not run: the time of the turn is over"
 NOT_RUN = "not run: interrupted by the user before it started"
+
+
+def denied(why: str) -> str:
+    """The result of a command that a rule forbids."""
+    return f"not run: the rules of this folder do not allow it ({why})"
 
 
 def _so_far(heard: Heard) -> str:

@@ -17,6 +17,7 @@ from bantam.core.effects import (
     Spawn,
     Spent,
     TurnEnded,
+    Unapproved,
     Withhold,
 )
 from bantam.core.events import (
@@ -51,11 +52,12 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
     Total and deterministic: any event in any state gives the same answer each time, and none raises.
     """
     if isinstance(event, ConfigChanged):
-        return replace(session, config=event.config, withheld=frozenset()), ()
+        same = (event.config.endpoint, event.config.model) == (session.config.endpoint, session.config.model)
+        return replace(session, config=event.config, withheld=session.withheld if same else frozenset()), ()
     if isinstance(event, Answer) and event.id in session.agents:  # a subagent's end is told in here alone
         return session, ()
     if _begins(event) and idle(session):
-        session = replace(session, spent=Spent(), begun=now)
+        session = replace(session, spent=Spent(), unapproved=False, begun=now)
     out: list[Effect] = []
     inbox: deque[tuple[Id, Event]] = deque([(_owner(event), event)])
     while inbox:
@@ -82,7 +84,10 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                 case Finish() if path:
                     session, _ = _cut(session, path)
                     inbox.append((path[:-1], _result(path, effect)))
+                case Unapproved():
+                    session = replace(session, unapproved=True)
                 case Finish(reason, text):
+                    reason = Reason.UNAPPROVED if session.unapproved and reason is Reason.DONE else reason
                     out.append(Emit(ROOT, TurnEnded(reason, text, session.spent)))
                     session = replace(session, total=limits.add(session.total, session.spent))
                 case Save() if path:

@@ -11,7 +11,19 @@ from contextlib import aclosing
 from typing import Any, assert_never
 
 from bantam.core import tree
-from bantam.core.effects import CallModel, Cancel, Effect, Emit, Request, RunShell, Save, Sleep, TurnEnded
+from bantam.core.effects import (
+    AskApproval,
+    CallModel,
+    Cancel,
+    CheckAnswer,
+    Effect,
+    Emit,
+    Request,
+    RunShell,
+    Save,
+    Sleep,
+    TurnEnded,
+)
 from bantam.core.events import Event, Id
 from bantam.core.messages import Messages
 from bantam.core.redact import Redactor
@@ -92,7 +104,7 @@ class Runtime:
                 self._keep(messages)
             case Cancel(id):
                 self._cancel(id)
-            case CallModel() | RunShell() | Sleep():
+            case CallModel() | RunShell() | Sleep() | AskApproval() | CheckAnswer():
                 self._tasks[effect.id] = asyncio.get_running_loop().create_task(self._answer(effect))
             case never:
                 assert_never(never)

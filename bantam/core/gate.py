@@ -1,0 +1,37 @@
+"""What `approve` says of a tool call before it runs. The policy is imported only where there is one."""
+
+from functools import cache
+
+from bantam.core.config import Problem
+from bantam.core.record import dataclass
+from bantam.core.tools import Action, ShellExec, Unusable, denied
+
+
+def judged(action: Action, approve: str) -> tuple[Action, str]:
+    """What may become of a call, and why the user is to be asked first; "" for no question.
+
+    Only commands are judged: a subagent's own commands are, one by one.
+    """
+    if not isinstance(action, ShellExec) or approve == "never":
+        return action, ""
+    verdict = _verdict(approve, action.command)
+    if verdict.decision == "deny":
+        return Unusable(denied(verdict.why)), ""
+    return action, verdict.why if verdict.decision == "ask" else ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    decision: str
+    why: str
+
+
+@cache
+def _verdict(approve: str, command: str) -> Verdict:
+    from bantam.core import policy
+
+    read = policy.parse(approve)
+    if isinstance(read, Problem):  # it was checked when it was read; what cannot be read asks
+        return Verdict("ask", read.text)
+    found = policy.judge(read, command)
+    return Verdict(str(found.decision), found.why)
