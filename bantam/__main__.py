@@ -26,6 +26,7 @@ def main() -> None:
             os.open(os.devnull, os.O_RDONLY)  # takes the lowest number; writing to it fails as it should
     gc.disable()  # nothing of what imports make is garbage; whoever runs for long enables it again
     try:
+        _heed_signals()
         from bantam.front import cli
 
         code = cli.run(arguments)
@@ -44,6 +45,19 @@ def main() -> None:
     except OSError as problem:
         code = 141 if isinstance(problem, BrokenPipeError) else 1
     os._exit(code)  # an interpreter that holds aiohttp takes 30 ms to tidy up what the system tidies anyway
+
+
+def _heed_signals() -> None:
+    """Until somebody heeds them better, a signal ends the program at once: an import is no place for an exception."""
+    import os
+    import signal
+
+    def leave(number: int, _: object) -> None:
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, leave)
 
 
 if __name__ == "__main__":

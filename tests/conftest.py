@@ -4,6 +4,7 @@
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -17,3 +18,6 @@ settings.register_profile(
 )
 settings.register_profile("vopr", settings.get_profile("dev"), max_examples=10**9)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup; children do not inherit a handler
+    signal.signal(signal.SIGHUP, lambda *_: None)

@@ -63,6 +63,12 @@ def parser() -> Parser:
         metavar="ID",
         help="go on with a saved or killed session: --resume=ID, or the newest one",
     )
+    add("-o", dest="output", metavar="FILE", help="write the final answer to FILE too, whole or not at all")
+    add(
+        "--stdin",
+        choices=("auto", "require", "ignore"),
+        help="with -p: wait 3 s for piped input to begin (auto, the default), as long as it takes, or not at all",
+    )
     add("--version", action="store_true", help="show the version")
     return made
 
@@ -79,6 +85,8 @@ def run(arguments: list[str]) -> int:
     options.file = words[0] if words else ""
     if options.prompt is not None and options.file:
         leave("-p and FILE exclude each other")
+    if options.stdin is not None and options.prompt is None:
+        leave("--stdin is for -p; other runs take standard input as - or as lines, or leave it alone")
     if options.folder is not None:
         from bantam.front.setup import working_directory
 
@@ -123,6 +131,8 @@ def _front(options: argparse.Namespace) -> int:
         if isinstance(options.resumed, Problem):
             leave(options.resumed.text)
     if edits:
+        if options.output is not None:
+            leave("-o needs a prompt: FILE, -, -p TEXT or piped lines")
         from bantam.front import repl
 
         return repl.run(found, options.settings, options.resumed)

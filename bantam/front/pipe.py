@@ -2,15 +2,20 @@
 
 import argparse
 import asyncio
+import errno
 import gc
 import os
 import select
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from types import FrameType
 
-from bantam.core import commands, status
+from bantam.core import commands, messages, status
+from bantam.core.effects import Reason
+from bantam.front import target
 from bantam.front.chat import Chat, Quit
 from bantam.front.cli import leave
 from bantam.front.screen import Mode, Screen
@@ -18,6 +23,8 @@ from bantam.front.setup import Setup
 from bantam.shell import model
 
 STDIN_GRACE_S = 3.0  # for the first byte of an inherited pipe in print mode
+INPUT_BYTES_MAX = 128_000_000  # of one prompt, which takes some five times as much memory on its way
+STUCK_S = 0.5  # that a reader who takes nothing may delay the end after a signal
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -32,12 +39,23 @@ class Stop:
 def run(found: Setup, options: argparse.Namespace) -> int:
     """One run without an editor; returns the exit status."""
     mode: Mode = "quiet" if options.quiet else "answer" if options.prompt is not None else "transcript"
+    if options.output is not None:
+        problem = target.problem(options.output)
+        if problem is not None:
+            leave(problem)
     prompt = _prompt(options)
     model.load()
-    return asyncio.run(_run(found, options, mode, prompt))
+    before = [signal.getsignal(number) for number in SIGNALS]
+    code, answer = asyncio.run(_run(found, options, mode, prompt))
+    for number, handler in zip(SIGNALS, before, strict=True):  # a named pipe may let us wait for its reader
+        signal.signal(number, handler)
+    if options.output is None or answer is None or code not in (0, status.READER_GONE):
+        return code
+    return target.write(options.output, answer) or code
 
 
-async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: str | None) -> int:
+async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: str | None) -> tuple[int, str | None]:
+    """The exit status, and the answer of the last turn if that ended well."""
     screen = Screen(mode, found.config.color)
     chat = Chat(found, options.settings, screen, autosaves=options.prompt is None, resumed=options.resumed)
     stop = Stop()
@@ -46,15 +64,22 @@ async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: st
     gc.enable()
     try:
         if prompt is not None:
-            code = status.of(await chat.say(prompt))
+            reason = await chat.say(prompt)
+            code, answer = status.of(reason), _answer(chat, reason)
         else:
-            code = status.of(await chat.go_on()) if chat.is_unfinished else 0
-            later = await _lines(chat, stop)
-            code = code or later
+            first = await chat.go_on() if chat.is_unfinished else Reason.DONE
+            code, answer = await _lines(chat, stop)
+            code = status.of(first) or code
     finally:
         await chat.close()
     chat.save()
-    return stop.status or code
+    return stop.status or code, answer
+
+
+def _answer(chat: Chat, reason: Reason) -> str | None:
+    if reason not in (Reason.DONE, Reason.UNAPPROVED):
+        return None
+    return messages.last_words(chat.runtime.conversation)
 
 
 def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
@@ -65,85 +90,110 @@ def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
         stop.event.set()
         chat.interrupt()
 
-    for number in SIGNALS:
-        loop.add_signal_handler(number, end, 128 + number)
-
     def unwritable(code: int) -> None:
         stop.status = stop.status or code
         loop.call_soon(end, code)  # it comes in the middle of a step
 
+    def came(number: int, _: FrameType | None) -> None:
+        stop.status = stop.status or 128 + number
+        signal.setitimer(signal.ITIMER_REAL, STUCK_S, STUCK_S)
+
+    def stuck(_: int, frame: FrameType | None) -> None:
+        # the loop will not come to `end` before a reader has taken what is being written
+        if frame is not None and frame.f_code is Screen._raw.__code__:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+    signal.signal(signal.SIGALRM, stuck)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # nohup means what it says
+            loop.add_signal_handler(number, end, 128 + number)
+            signal.signal(number, came)  # at once, even in a write; the loop has heard it all the same
     screen.unwritable = unwritable
 
 
-async def _lines(chat: Chat, stop: Stop) -> int:
-    """Each line of standard input is one turn; a failed one does not stop the next."""
-    code = 0
-    async for line in _piped_lines(stop):
-        if not line.strip():
-            continue
-        try:
-            reason = await chat.line(line)
-        except Quit:
-            break
-        code = code or status.of(reason)
-        if stop.event.is_set():
-            break
-    return code
+async def _lines(chat: Chat, stop: Stop) -> tuple[int, str | None]:
+    """Each line of standard input is one turn; a failed one does not stop the next.
+
+    Returns the status of the first failure, and the last turn's answer if that ended well.
+    """
+    code, answer = 0, None
+    async with aclosing(_piped_lines(stop)) as lines:
+        async for data in lines:
+            if len(data) > INPUT_BYTES_MAX:
+                chat.screen.say(f"bantam: a line of standard input is {_too_long()}", error=True)
+                return code or status.USAGE, None
+            line = _text(data).rstrip("\n")
+            if not line.strip():
+                continue
+            try:
+                reason = await chat.line(line)
+            except Quit:
+                break
+            code = code or status.of(reason)
+            if commands.parse(line) is None:
+                answer = _answer(chat, reason)
+            if stop.event.is_set():
+                break
+    return code, answer
 
 
-async def _piped_lines(stop: Stop) -> AsyncIterator[str]:
-    """The lines as they come, read by a thread, for a file cannot be waited for otherwise."""
+async def _piped_lines(stop: Stop) -> AsyncGenerator[bytes, None]:
+    """The lines as they come, read by a thread, for a file cannot be waited for otherwise.
+
+    It is one line ahead, so that endless input takes no memory.
+    """
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue()
+    wanted = threading.Semaphore()
 
     def read() -> None:
-        try:
-            with open(0, "rb", closefd=False) as source:
-                for line in source:
+        with suppress(RuntimeError):  # the run, and with it the loop, is over
+            with suppress(OSError), open(0, "rb", closefd=False) as source:  # closed, or a folder: no lines
+                while wanted.acquire() and (line := source.readline(INPUT_BYTES_MAX + 1)):
                     loop.call_soon_threadsafe(lines.put_nowait, line)
-        except OSError:
-            pass  # standard input is closed, or a folder: no lines
-        loop.call_soon_threadsafe(lines.put_nowait, b"")
+            loop.call_soon_threadsafe(lines.put_nowait, b"")
 
     threading.Thread(target=read, daemon=True).start()
     ended = asyncio.ensure_future(stop.event.wait())
-    while True:
-        line = asyncio.ensure_future(lines.get())
-        await asyncio.wait((line, ended), return_when=asyncio.FIRST_COMPLETED)
-        if not line.done():
-            line.cancel()
-            return
-        data = line.result()
-        if not data:
-            ended.cancel()
-            return
-        yield _text(data).rstrip("\n")
+    line = asyncio.ensure_future(lines.get())
+    try:
+        while True:
+            await asyncio.wait((line, ended), return_when=asyncio.FIRST_COMPLETED)
+            if not line.done() or not line.result():
+                return
+            data, line = line.result(), asyncio.ensure_future(lines.get())
+            wanted.release()
+            yield data
+    finally:
+        line.cancel()
+        ended.cancel()
 
 
 def _prompt(options: argparse.Namespace) -> str | None:
     """The one prompt of this run; None when each line of standard input is one."""
     if options.prompt is not None:
-        piped = _piped_text()
-        prompt = commands.with_piped(options.prompt, piped)
+        prompt = commands.with_piped(options.prompt, _piped_text(options.stdin))
         if not prompt.strip():
             leave("-p needs a text")
         return prompt
     if not options.file:
         return None
-    data = _read_all(0) if options.file == "-" else _read_file(options.file)
-    text = _text(data)
+    name = "standard input" if options.file == "-" else options.file
+    text = _text(_read_all(0, name) if options.file == "-" else _read_file(name))
     if not text.strip():
-        name = "standard input" if options.file == "-" else options.file
         leave(f"{name} is empty: there is nothing to ask")
     return text
 
 
 def _read_file(name: str) -> bytes:
     try:
-        with open(name, "rb") as file:
-            return file.read()
+        fd = os.open(name, os.O_RDONLY)
     except OSError as problem:
         leave(f"cannot read the prompt file {name}: {problem.strerror or problem}")
+    try:
+        return _read_all(fd, f"the prompt file {name}")
+    finally:
+        os.close(fd)
 
 
 def _text(data: bytes) -> str:
@@ -156,8 +206,15 @@ def _text(data: bytes) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-def _piped_text() -> str:
-    """What was piped into print mode. A pipe that stays open and silent is not waited for."""
+def _piped_text(wish: str | None) -> str:
+    """What was piped into print mode, as `--stdin` wishes; auto does not wait for a pipe that stays open and silent."""
+    if wish == "ignore":
+        return ""
+    if wish == "require":
+        text = _text(_read_all(0, "standard input"))
+        if not text:
+            leave("standard input is empty, and --stdin require needs it")
+        return text
     try:
         if os.isatty(0):
             return ""
@@ -166,14 +223,21 @@ def _piped_text() -> str:
             return ""
     except OSError:  # closed
         return ""
-    return _text(_read_all(0))
+    return _text(_read_all(0, "standard input"))
 
 
-def _read_all(fd: int) -> bytes:
-    pieces = []
+def _read_all(fd: int, name: str) -> bytes:
+    pieces, size = [], 0
     try:
         while piece := os.read(fd, 1 << 20):
             pieces.append(piece)
+            size += len(piece)
+            if size > INPUT_BYTES_MAX:
+                leave(f"{name} is {_too_long()}")
     except OSError as problem:
-        leave(f"cannot read standard input: {problem.strerror or problem}")
+        leave(f"cannot read {name}: {problem.strerror or problem}")
     return b"".join(pieces)
+
+
+def _too_long() -> str:
+    return f"longer than {INPUT_BYTES_MAX // 1_000_000} MB, which is more than one prompt may be"
