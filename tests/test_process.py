@@ -421,6 +421,7 @@ def test_without_a_program_that_reads_on_bantam_does_so_itself(tmp_path: Path) -
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc to look at")
 def test_what_reads_on_keeps_nothing_of_bantams() -> None:
     async def scene() -> None:
+        await until(lambda: not children())  # of another test
         os.environ["BANTAM_TEST_SECRET"] = "s3cret"
         try:
             text = output([event async for event in run(shell("sleep 300 & echo $!"), {"PATH": os.environ["PATH"]})])
@@ -468,6 +469,7 @@ def test_a_command_without_a_background_starts_no_reader(tmp_path: Path) -> None
 @pytest.mark.skipif(not which("setsid"), reason="no setsid program")
 def test_what_reads_on_after_a_time_out_ends_with_the_last_writer() -> None:
     async def scene() -> None:
+        await until(lambda: not children())  # of another test
         events = [event async for event in run(shell("setsid sleep 300 & echo $!; sleep 60", 0.5))]
         head, ended = parts(events)
         with killed(head) as pid:
