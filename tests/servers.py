@@ -24,6 +24,7 @@ WORDS = (
 KEYS = ("note", "content", "text", "id", "index", "name", "type", "extra_content", "signature", "role", "$tuple")
 COMMANDS = ("ls", "true", "echo hi", "cat <<E\nx\nE\n", "sleep 9; echo é")
 PROMPTS = ("look around", "do it\nthen say so", "日本")
+FINISHES = ("stop", "tool_calls", "length", "content_filter", "function_call", "end_turn", "eos", "STOP", "unknown")
 PARAMETERS = ("temperature", "stop", "max_tokens", "reasoning_effort", "top_k")
 
 
@@ -83,7 +84,8 @@ class Reply:
     thought: str = ""
     calls: tuple[Call, ...] = ()
     extra: dict[str, Json] = field(default_factory=dict)
-    thought_key: str = "reasoning_content"
+    thought_keys: tuple[str, ...] = ("reasoning_content",)
+    """The names it has; some servers send it under two."""
     finish: str = "stop"
     usage: tuple[int, int] | None = None
 
@@ -108,7 +110,9 @@ def bad_call(dice: Dice) -> Call:
     nonsense: Sequence[Json] = (
         "", "{", "null", "[]", '["ls"]', "3", '"ls"', "{}", '{"command": 3}', '{"prompt": " "}', "[" * 2000,
         None, {}, [], ["ls"], 3, {"command": None}, '{"command": "ls"', '{"command": "ls"}}', '{"command": NaN}',
-        '{"command": "a\\u0000b"}', '{"command": "\\ud800"}',
+        '{"command": "a\\u0000b"}', '{"command": "\\ud800"}', '{"command": "ls",}', '{command: "ls"}',
+        '{"command": ["ls"]}', '"{\\"command\\": \\"ls\\"}"', '```json\n{"command": "ls"}\n```', '{"cmd": "ls"}', "ls",
+        True, "\x00", "{'command': 'ls'}",
     )  # fmt: skip
     return Call(name, pick(dice, nonsense))
 
@@ -135,8 +139,8 @@ def reply(dice: Dice, hostile: bool = False) -> Reply:
         thought(dice) if chance(dice, 30) or kind == 8 else "",
         calls,
         facts(dice),
-        pick(dice, ("reasoning_content", "reasoning")),
-        pick(dice, ("stop", "tool_calls", "length")) if chance(dice, 20) else "tool_calls" if calls else "stop",
+        pick(dice, (("reasoning_content",), ("reasoning",), ("reasoning", "reasoning_content"))),
+        pick(dice, FINISHES) if chance(dice, 20) else "tool_calls" if calls else "stop",
         (dice.number(1000), dice.number(100)) if chance(dice, 60) else None,
     )
 
@@ -152,6 +156,8 @@ class Style:
     """How a server writes its tool calls."""
 
     index: Index = "own"
+    first: int = 0
+    """The index of the first call, where each has its own."""
     ids: Ids = "own"
     whole: bool = False
     """Each call in one delta."""
@@ -182,6 +188,7 @@ def style(dice: Dice) -> Style:
     together = chance(dice, 20)
     return Style(
         pick(dice, ("own", "zero", "none")),
+        pick(dice, (0, 1, 7)),
         pick(dice, ("own", "repeated", "none", "same", "empty")),
         together or chance(dice, 50),
         together,
@@ -205,15 +212,20 @@ def _calls_deltas(dice: Dice, reply: Reply, style: Style) -> list[list[Json]]:
     told = []
     for number, call in enumerate(reply.calls):
         id = {"none": None, "same": reply.calls[0].id, "empty": ""}.get(style.ids, call.id)
-        place: dict[str, Json] = {} if style.index == "none" else {"index": number if style.index == "own" else 0}
+        index = number + style.first if style.index == "own" else 0
+        place: dict[str, Json] = {} if style.index == "none" else {"index": index}
         pieces: list[Json] = [call.arguments]
         if not style.whole and isinstance(call.arguments, str):
             pieces = cut_text(dice, call.arguments) or [""]
         first = {**place, "type": "function", "function": {"name": call.name, "arguments": pieces[0]}, **call.extra}
         items = [first if id is None else {**first, "id": id}]
         for piece in pieces[1:]:
-            again = {"id": id} if style.ids == "repeated" else {"id": None} if chance(dice, 20) else {}
-            items.append({**place, **again, "function": {"arguments": piece}})
+            again: dict[str, Json] = pick(dice, ({}, {}, {"id": None}, {"id": ""}))
+            again = {"id": id} if style.ids == "repeated" else again
+            named: dict[str, Json] = pick(dice, ({}, {}, {"name": None}, {"name": ""}))
+            if style.ids == "repeated" and chance(dice, 30) and _holds_object(call.arguments):
+                named = {"name": call.name}
+            items.append({**place, **again, "function": {**named, "arguments": piece}})
         told.append(items)
     return told
 
@@ -223,7 +235,7 @@ def deltas(dice: Dice, reply: Reply, style: Style) -> list[dict[str, Json]]:
     out: list[dict[str, Json]] = []
     if chance(dice, 50):
         out.append({"role": "assistant", "content": pick(dice, (None, ""))})
-    out += [{reply.thought_key: piece} for piece in cut_text(dice, reply.thought)]
+    out += [dict.fromkeys(reply.thought_keys, piece) for piece in cut_text(dice, reply.thought)]
     if reply.extra:
         out.append(dict(reply.extra))
     out += [{"content": piece} for piece in cut_text(dice, reply.text)]
@@ -242,12 +254,36 @@ def usage(reply: Reply) -> dict[str, Json]:
     return {"usage": {"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1]}}
 
 
+NULLS = dict.fromkeys(("content", "role", "refusal", "tool_calls", "function_call", "reasoning", "audio"))
+EMPTY_CHUNKS: tuple[dict[str, Json], ...] = (
+    {"choices": [{"index": 0, "delta": {}}]},
+    {"choices": []},
+    {"choices": None},
+    {},
+    {"id": "", "model": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]},  # Azure begins so
+    {"choices": [{"index": 0, "delta": None, "finish_reason": None, "logprobs": None}], "usage": None},
+    {"choices": [{"index": 0, "delta": NULLS, "finish_reason": ""}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": []}}], "usage": {}},
+    {"choices": [{"index": 1, "delta": {"content": "of another choice"}, "finish_reason": "length"}]},
+    {"choices": [{"index": 0}], "error": None},
+    {"object": "chat.completion.chunk", "x": {"y": [1]}},
+)
+"""Chunks that say nothing, as servers send them between others."""
+
+
 def chunks(dice: Dice, reply: Reply, style: Style, ends: bool = True) -> list[dict[str, Json]]:
     """The JSON objects of a stream. `ends`: with a finish_reason."""
     frame = {"id": "chatcmpl-1", "object": "chat.completion.chunk"} if chance(dice, 50) else {}
-    out = [{**frame, "choices": [{"index": 0, "delta": delta}]} for delta in deltas(dice, reply, style)]
+    out: list[dict[str, Json]] = [
+        {**frame, "choices": [{"index": 0, "delta": delta}]} for delta in deltas(dice, reply, style)
+    ]
+    if chance(dice, 30):
+        for _ in range(1 + dice.number(2)):
+            out.insert(dice.number(len(out)), pick(dice, EMPTY_CHUNKS))
     if ends:
         out.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}]})
+    if chance(dice, 10):
+        out.append(pick(dice, EMPTY_CHUNKS))
     told = usage(reply)
     if told and out and chance(dice, 50):
         out[-1] = {**out[-1], **told}
@@ -264,7 +300,7 @@ def whole(reply: Reply) -> dict[str, Json]:
     ]
     message: dict[str, Json] = {"role": "assistant", "content": reply.text or None, **reply.extra}
     if reply.thought:
-        message[reply.thought_key] = reply.thought
+        message |= dict.fromkeys(reply.thought_keys, reply.thought)
     if calls:
         message["tool_calls"] = calls
     return {"choices": [{"index": 0, "message": message, "finish_reason": reply.finish}], **usage(reply)}
@@ -276,19 +312,22 @@ def whole(reply: Reply) -> dict[str, Json]:
 def sse(dice: Dice, chunks: Sequence[Json], marked: bool) -> bytes:
     """A stream of events with the freedom that the format allows."""
     out = pick(dice, (b"", b"", b"\xef\xbb\xbf", b": hello\n\n", b"\n"))
-    end = pick(dice, (b"\n", b"\r\n", b"\r"))
+    ends = pick(dice, ((b"\n",), (b"\r\n",), (b"\r",), (b"\n", b"\r\n", b"\r")))
     gap = pick(dice, (b" ", b""))
     plain = not chance(dice, 30)
     for chunk in chunks:
         payload = json.dumps(chunk, indent=None if plain or chance(dice, 70) else 1)
         lines = [b"data:" + gap + line.encode() for line in payload.split("\n")]
         if not plain:
-            lines.insert(0, pick(dice, (b": ping", b"event: message", b"id: 7", b"retry: 9")))
+            lines.insert(0, pick(dice, (b": ping", b"event: message", b"id: 7", b"retry: 9", b"x", b":" + b"-" * 3000)))
+            out += pick(dice, (b"", b"", b"data:", b"data", b": alive", b"event: ping")) + 2 * pick(dice, ends)
+        end = pick(dice, ends)
         out += end.join(lines) + end * 2
     if marked:
-        out += b"data:" + gap + b"[DONE]" + end * pick(dice, (2, 1, 0))
+        end = pick(dice, ends)
+        out += b"data:" + gap + b"[DONE]" + pick(dice, (b"", b" ", b"  \t")) + end * pick(dice, (2, 1, 0))
     elif chance(dice, 30):
-        out = out.removesuffix(end)
+        out = out.removesuffix(pick(dice, ends))
     return out
 
 
@@ -298,18 +337,43 @@ def cut_bytes(dice: Dice, data: bytes) -> list[bytes]:
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
-def read(id: Id, pieces: Sequence[bytes], breaks: bool = False) -> list[Answer]:
-    """The events that the core's own reader makes of a body; `breaks`: the connection goes before its end."""
-    state, events = body.Body(id), []
+End = Literal["closes", "breaks", "silent"]
+ENDS: tuple[End, ...] = ("closes", "breaks", "silent")
+
+
+def read(id: Id, pieces: Sequence[bytes], end: End = "closes") -> list[Answer]:
+    """The events that the core's own reader makes of a body, by what happens behind it.
+
+    The connection is closed in good order, or it breaks, or it stays open and nothing more comes.
+    """
+    state, events, until = body.Body(id), list[Answer](), None
     for piece in pieces:
         state, told = body.feed(state, piece)
+        until = body.deadline(state, told, until, 0.0, 300.0)
         events += told
         if events and isinstance(events[-1], (ModelEnded, ModelFailed)):
             return events
-    if breaks:
-        return [*events, ModelFailed(id, Failure(Fault.NETWORK, "connection reset by peer"))]
-    return events + body.finish(state)
+    if end == "closes":
+        return events + body.finish(state)
+    if end == "silent" and until is not None and (rest := body.lapse(state)):
+        return events + rest
+    fault = Fault.NETWORK if end == "breaks" else Fault.SILENCE
+    return [*events, ModelFailed(id, Failure(fault, "nothing more came"))]
 
+
+ERRORS: tuple[dict[str, Json], ...] = (
+    {"error": {"message": "overloaded", "code": 529}},
+    {"error": {"message": "too many requests at once", "code": "1302"}},
+    {"error": {"message": "rate limit", "type": "rate_limit_error", "code": "429"}},
+    {"error": "upstream went away"},
+    {"error": {"message": "no such model", "code": 404}},
+    {"error": {"message": "used up", "code": "insufficient_quota"}},
+    {"object": "error", "message": "context_length exceeded", "code": 400},
+    {"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}], "error": {"code": 502}},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]},
+    {"error": {"message": "Unsupported parameter", "param": "temperature", "code": 400}},
+)
+"""What stands inside a 200 when something went wrong behind the status line."""
 
 NO_ANSWERS = (
     b"", b" \n", b"<html>404</html>", b"hello", b"[]", b"3", b'{"a": 1}', b'{"choices": 5}', b"[" * 3000, b"data: {",
@@ -319,7 +383,12 @@ NO_ANSWERS = (
     b'[{"error": {"code": 503, "message": "busy"}}]', b'data: {"choices": [null]}\n\ndata: [DONE]\n\n',
     b'data: {"object": "error", "message": "context_length exceeded"}\n\n',
     b'data: {"choices": [{"delta": null, "finish_reason": "error"}]}\n\n',
-    b'data: {"choices": [{"delta": {"content": 1e999}}]}\n\n',
+    b'data: {"choices": [{"delta": {"content": 1e999}}]}\n\n', b"data: [DONE]\n\n", b"data: \n\ndata: null\n\n",
+    b'event: error\ndata: {"error": {"code": "1302", "message": "slow down"}}\n\ndata: [DONE]\n\n',
+    b'{"error": {"code": 502, "message": "provider returned error"}}', b'{"error": "no"}',
+    b'{"object": "list", "data": []}',
+    b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head></html>\n", b'{"choices": []}', b'{"choices": [{}]}',
+    b'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]}\n\ndata: {"choi',
 )  # fmt: skip
 
 
@@ -330,27 +399,33 @@ def answer(dice: Dice, id: Id, faults: int, hostile: bool = False) -> tuple[list
     """
     said = reply(dice, hostile)
     how = style(dice)
-    fault = dice.number(5) if chance(dice, faults) else -1
+    fault = dice.number(6) if chance(dice, faults) else -1
+    end = pick(dice, ENDS)
     if fault == 0:
-        return read(id, cut_bytes(dice, pick(dice, NO_ANSWERS))), None
+        return read(id, cut_bytes(dice, pick(dice, NO_ANSWERS)), end), None
     if chance(dice, 15):
         start = pick(dice, (b"", b"\xef\xbb\xbf", b" \n"))
         pieces = cut_bytes(dice, start + json.dumps(whole(said), indent=pick(dice, (None, 1))).encode())
         if fault > 0:
-            return read(id, pieces[: dice.number(len(pieces) - 1)], breaks=True), None
-        return read(id, pieces), said if Style("none", "own", True, True).keeps_calls_apart(said) else None
+            return read(id, pieces[: dice.number(len(pieces) - 1)], end), None
+        end = pick(dice, ("closes", "silent"))
+        return read(id, pieces, end), said if Style("none", 0, "own", True, True).keeps_calls_apart(said) else None
     marked = chance(dice, 70)
     parts = chunks(dice, said, how, ends=not marked or chance(dice, 80))
     true = said if how.keeps_calls_apart(said) else None
     if chance(dice, 20):  # chunks that some other reader has taken out of their bytes
         return [*(ModelChunks(id, (part,)) for part in parts), ModelEnded(id, True)], true
     if fault == 1:
-        parts.insert(dice.number(len(parts) - 1), {"error": {"message": "overloaded", "code": 529}})
+        parts.insert(dice.number(len(parts) - 1), pick(dice, ERRORS))
     if fault == 2:
         parts.insert(dice.number(len(parts) - 1), json_object(dice))
     data = sse(dice, parts, marked)
-    if fault > 2:
-        return read(id, cut_bytes(dice, data[: dice.number(len(data) - 1)]), breaks=fault == 3), None
+    if fault == 3:  # a chunk that is no JSON
+        data = data.replace(b'"}', b"", 1)
+    if fault > 3:
+        return read(id, cut_bytes(dice, data[: dice.number(len(data) - 1)]), end), None
+    if fault < 0 and not marked:
+        return read(id, cut_bytes(dice, data), pick(dice, ENDS)), true
     return read(id, cut_bytes(dice, data)), true if fault < 0 else None
 
 
@@ -396,4 +471,17 @@ FAILURES = (
     Failure(Fault.CERTIFICATE, "self-signed certificate"),
     Failure(Fault.REQUEST, "no such host: ''"),
     Failure(Fault.ANSWER, "Invalid assistant message"),
+    Failure(Fault.ANSWER, "the API answered 200 with a web page (HTML); is the endpoint right? <html>", 200),
+    Failure(Fault.ANSWER, '{"error": {"message": "Unsupported parameter", "param": "temperature"}}', 400),
+    Failure(Fault.HTTP, "it redirects to https://api.invalid/v1; set endpoint to that", 301),
+    Failure(Fault.HTTP, "more than 5 redirects, the last to http://api.invalid/x", 307),
+    Failure(Fault.HTTP, "this came from the proxy http://p:1: Proxy Authentication Required", 407),
+    Failure(Fault.HTTP, "this came from the proxy http://p:1: Bad Gateway", 502),
+    Failure(Fault.HTTP, '{"error": {"message": "conflict"}}', 409),
+    Failure(Fault.HTTP, "too early", 425),
+    Failure(Fault.HTTP, '{"error": "pay"}', 402),
+    Failure(Fault.HTTP, "", 204),
+    Failure(Fault.HTTP, "credit balance is too low", 500),
+    Failure(Fault.HTTP, '{"error": {"message": "Unrecognized request argument supplied: top_k"}}', 400),
+    Failure(Fault.HTTP, "input is too long", 422),
 )

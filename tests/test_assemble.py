@@ -44,7 +44,7 @@ def test_however_an_answer_is_cut_it_is_what_the_model_said(dice: Dice, cuts: Di
     partial = assembled(servers.chunks(cuts, reply, style))
     normal = messages.normalised(assemble.finished(partial))
     assert normal["content"] == reply.text
-    assert normal.get(reply.thought_key, "") == reply.thought
+    assert {normal.get(key, "") for key in reply.thought_keys} == {reply.thought}
     assert {key: normal.get(key) for key in reply.extra} == reply.extra
     for made, meant in zip(messages.calls_of(normal), reply.calls, strict=True):
         is_same_call(made, meant)
@@ -59,7 +59,7 @@ def test_a_thought_is_never_content(dice: Dice) -> None:
 @given(tapes)
 def test_one_object_means_the_same_as_a_stream(dice: Dice) -> None:
     reply = servers.reply(dice)
-    assume(servers.Style("none", "own", True, True).keeps_calls_apart(reply))
+    assume(servers.Style("none", 0, "own", True, True).keeps_calls_apart(reply))
     whole = assembled([servers.whole(reply)])
     parts = assembled(servers.chunks(dice, reply, servers.Style()))
     assert messages.normalised(assemble.finished(whole)) == messages.normalised(assemble.finished(parts))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bantam.core import assemble
-from bantam.core.body import PAYLOAD_BYTES_MAX, Body, feed, finish
+from bantam.core import assemble, failures
+from bantam.core.body import PAYLOAD_BYTES_MAX, REST_S, Body, deadline, feed, finish, lapse
 from bantam.core.events import Answer, Failure, Fault, ModelChunks, ModelEnded, ModelFailed
 from tests import servers
 from tests.servers import Dice, read
@@ -99,8 +99,11 @@ def test_an_empty_body_says_so(body: bytes) -> None:
     assert fault(body) == Failure(Fault.ANSWER, "the API answered 200 with an empty body")
 
 
-def test_a_stream_of_comments_is_no_answer() -> None:
-    assert "no chat completion" in fault(b": ping\n\n").text
+@pytest.mark.parametrize(
+    "body", [b": ping\n\n", b"\n: ping\n\n", b"data:\n\n", b"event: message\n\n", b"data\n\nid: 7\n\n"]
+)
+def test_a_stream_that_says_nothing_is_as_good_as_no_body(body: bytes) -> None:
+    assert fault(body) == Failure(Fault.ANSWER, "the API answered 200 with a stream that says nothing")
 
 
 def test_a_web_page_is_called_one() -> None:
@@ -108,9 +111,16 @@ def test_a_web_page_is_called_one() -> None:
 
 
 def test_json_of_another_kind_is_no_answer() -> None:
-    assert "no chat completion" in fault(b'{"a": 1}').text
-    assert "no chat completion" in fault(b"data: 5\n\n").text
-    assert "not valid JSON" in fault(b"data: {\n\n").text
+    for body in (b'{"a": 1}', b"[]", b"[1, 2]", b"hello", b"database: x"):
+        assert "no chat completion" in fault(body).text
+        assert fault(body).status == failures.PAGE
+
+
+def test_a_broken_chunk_is_named_and_quoted() -> None:
+    assert fault(b'data: {"choices": [{"del\n\n').text == 'a chunk of the answer is not valid JSON: {"choices": [{"del'
+    assert fault(b"data: 5\n\n").text == "a chunk of the answer is no JSON object: 5"
+    assert fault(b'{"choices": [').text == 'the answer is not valid JSON: {"choices": ['
+    assert {fault(body).status for body in (b"data: {\n\n", b"data: 5\n\n", b'{"choices": [')} == {0}
 
 
 def test_an_error_inside_a_stream_keeps_its_status() -> None:
@@ -154,3 +164,64 @@ def test_one_endless_event_ends_the_answer_and_not_the_memory(start: bytes) -> N
         fed += len(piece)
     assert fed <= PAYLOAD_BYTES_MAX + 2 * len(piece)
     assert isinstance(events[-1], ModelFailed)
+
+
+# --- silence behind an answer
+
+LAST = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+
+
+def waits(*reads: bytes, timeout_s: float = 300) -> tuple[Body, float | None]:
+    """A body after some reads, a second apart, and the time at which its rest is given up."""
+    body, until = Body(ID), None
+    for now, data in enumerate(reads):
+        body, events = feed(body, data)
+        until = deadline(body, events, until, float(now), timeout_s)
+    return body, until
+
+
+def data_of(chunk: Any) -> bytes:
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def test_before_a_finish_reason_only_silence_ends_the_wait() -> None:
+    open_end = {"choices": [{"delta": {"content": "a"}, "finish_reason": None}]}
+    other = {"choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}
+    assert waits(data_of(open_end), b": ping\n\n", data_of(other), data_of({"choices": []}), b"data: {")[1] is None
+
+
+def test_behind_a_finish_reason_the_rest_has_a_few_seconds() -> None:
+    assert waits(data_of(LAST))[1] == REST_S
+    assert waits(data_of(LAST), timeout_s=1)[1] == 0.5
+    assert waits(data_of(LAST), data_of({"choices": [], "usage": {}}))[1] == REST_S + 1  # usage is news
+    assert waits(data_of(LAST), b": ping\n\n", b": ping\n\n", b"data: {")[1] == REST_S  # these are none
+
+
+@pytest.mark.parametrize("rest", [b"", b": ping\n", b'data: {"choi', b"data: [DONE]", b'data: {"error": {}'])
+def test_what_lies_half_read_behind_a_whole_answer_does_not_spoil_it(rest: bytes) -> None:
+    body, _ = waits(data_of(LAST), rest)
+    assert lapse(body) == finish(body) == [ModelEnded(ID, marked=b"DONE" in rest)]
+
+
+def test_a_last_chunk_without_its_blank_line_counts() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 1}}
+    body, _ = waits(data_of(LAST), data_of(usage).rstrip())
+    assert lapse(body) == [ModelChunks(ID, (usage,)), ModelEnded(ID)]
+
+
+def test_one_object_is_whole_when_its_last_bracket_came() -> None:
+    whole = json.dumps({"choices": [{"message": {"content": "}"}}]}).encode()
+    for at in range(1, len(whole) + 1):
+        body, until = waits(whole[:at])
+        assert (until is not None) == (whole[at - 1 : at] in b"}]")
+        assert lapse(body) == (finish(body) if at == len(whole) else [])
+    assert waits(whole + b"\n" * 9)[1] == REST_S
+    assert isinstance(lapse(waits(b'{"error": {"message": "no"}}')[0])[-1], ModelFailed)
+
+
+@given(tapes)
+def test_an_answer_before_silence_is_the_answer_before_an_end(dice: Dice) -> None:
+    said = servers.reply(dice)
+    data = servers.sse(dice, servers.chunks(dice, said, servers.style(dice)), marked=False) + b"\n\n"
+    silent, ended = (meaning(read(ID, [data], end)) for end in ("silent", "closes"))
+    assert silent == ended

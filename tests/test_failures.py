@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bantam.core import failures
+from bantam.core.effects import Reason
 from bantam.core.events import Failure, Fault
 from bantam.core.failures import Remedy
 from tests.servers import FAILURES, Json
@@ -64,6 +65,7 @@ def test_permanent_answers_stop(status: int) -> None:
         (Failure(Fault.ANSWER, "overloaded", 529), Remedy.RETRY),
         (Failure(Fault.ANSWER, "no such model", 404), Remedy.STOP),
         (Failure(Fault.ANSWER, "maximum context length"), Remedy.COMPACT),
+        (Failure(Fault.ANSWER, "<html> maximum context length, insufficient_quota", failures.PAGE), Remedy.RETRY),
         (http(429, '{"error": {"code": "insufficient_quota"}}'), Remedy.STOP),
         (http(400, "Invalid assistant message: content or tool_calls must be set"), Remedy.STRIP),
         (http(422, "messages.3: content blocks must be non-empty"), Remedy.STRIP),
@@ -113,6 +115,24 @@ def test_a_server_that_asks_for_more_than_two_minutes_is_told_so() -> None:
     failure = Failure(Fault.HTTP, "later", 429, 120.5)
     assert failures.delay(1, failure) is None
     assert failures.explain(failure) == "the API answered 429: later (the server asks to wait 120.5 s)"
+
+
+@pytest.mark.parametrize("text", ["<html></html>", "hello", '{"a": 1}'])
+def test_what_some_other_program_says_is_tried_twice_again_and_then_stays(text: str) -> None:
+    page = failures.no_answer(text)
+    assert failures.remedy(page) is Remedy.RETRY
+    assert [failures.delay(attempt, page) for attempt in (1, 2, 3)] == [(1, 0), (1, 0), None]
+    assert failures.retries_max(page) == 2
+    assert failures.used_up(page) is Reason.FAILED
+    assert "is the endpoint right?" in failures.explain(page)
+
+
+@pytest.mark.parametrize("text", ["", " \n", ": ping\n\n", "data: \n\n"])
+def test_nothing_is_a_server_that_went_away_and_may_come_back(text: str) -> None:
+    nothing = failures.no_answer(text)
+    assert failures.delay(9, nothing) == (34, 0)
+    assert failures.used_up(nothing) is failures.used_up(http(503, "")) is Reason.TRANSIENT
+    assert failures.retries_max(nothing) == 9
 
 
 @pytest.mark.parametrize(

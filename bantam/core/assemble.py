@@ -34,12 +34,16 @@ def merge(partial: Partial, chunk: Mapping[str, Any]) -> Partial:
     usage = chunk.get("usage")
     if isinstance(usage, Mapping) and usage:
         partial = replace(partial, usage=usage)
-    choice = _choice(chunk)
-    finish = choice.get("finish_reason")
-    if isinstance(finish, str) and finish:
+    if finish := finish_of(chunk):
         partial = replace(partial, finish=finish)
-    said = {key: value for key, value in _delta(choice).items() if value is not None}
+    said = {key: value for key, value in _delta(_choice(chunk)).items() if value is not None}
     return replace(partial, message=_merged(partial.message, said)) if said else partial
+
+
+def finish_of(chunk: Mapping[str, Any]) -> str:
+    """The finish_reason that a chunk brings, or ""."""
+    finish = _choice(chunk).get("finish_reason")
+    return finish if isinstance(finish, str) else ""
 
 
 def deltas(chunk: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,18 +6,20 @@ handler feeds the bytes and decides nothing.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bantam.core import failures, rope, sse
-from bantam.core.assemble import coalesced
+from bantam.core.assemble import coalesced, finish_of
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import NESTING_MAX, nesting
 from bantam.core.record import dataclass, replace
 
 PAYLOAD_BYTES_MAX = 64_000_000  # of one event, or of an answer that is not streamed
 HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
+REST_S = 5.0  # for what may follow an answer that is whole: usage, the end mark, the end
 DONE = "[DONE]"
+WHOLE, PIECE = "the answer", "a chunk of the answer"
 _decode = json.JSONDecoder(  # NaN and 1e999 are no numbers of JSON, and must not travel on
     parse_constant=lambda _: None, parse_float=lambda digits: x if math.isfinite(x := float(digits)) else None
 ).decode
@@ -32,6 +34,8 @@ class Body:
     tail: tuple[bytes, ...] = ()
     head: bytes = b""
     told: bool = False
+    finished: bool = False
+    """A finish_reason was read: behind it only usage and the end can come."""
 
 
 def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
@@ -57,12 +61,14 @@ def finish(body: Body) -> list[Answer]:
     """The events of a body that ended in good order; the last one is final."""
     if body.kind == "json":
         text = b"".join(body.tail).decode(errors="replace").strip()
-        read = _read(text)
+        read = _read(text, WHOLE)
         if isinstance(read, Failure):
             return [ModelFailed(body.id, read)]
         if not isinstance(read.get("choices"), list):
             return [ModelFailed(body.id, failures.no_answer(text))]
         return [ModelChunks(body.id, (read,)), ModelEnded(body.id, marked=True)]
+    if body.finished:
+        return _rest(body)
     body, events = _told(body, _events(body.id, sse.finish(body.tail)))
     if events and isinstance(events[-1], (ModelEnded, ModelFailed)):
         return events
@@ -71,8 +77,39 @@ def finish(body: Body) -> list[Answer]:
     return [*events, ModelEnded(body.id)]
 
 
+def deadline(body: Body, events: Sequence[Answer], before: float | None, now: float, timeout_s: float) -> float | None:
+    """The time at which the wait for the rest of an answer ends; None: only silence of `timeout_s` ends it.
+
+    `events` are those of the last read, `before` is the deadline until then. Some servers send neither a mark nor an
+    end behind their finish_reason and keep the connection open, and comments that keep it alive are no reason to wait.
+    It comes before the silence, so that who is silent behind a whole answer has answered.
+    """
+    soon = now + min(REST_S, timeout_s / 2)
+    if body.kind == "json":
+        end = body.tail[-1][-16:].rstrip()[-1:] if body.tail else b""
+        return soon if end in (b"}", b"]") else None
+    return soon if body.finished and events else before
+
+
+def lapse(body: Body) -> list[Answer]:
+    """The events of a body whose deadline has passed, as `finish`; none if it is not whole: then the wait goes on."""
+    if body.kind == "json":
+        return finish(body) if _is_json(b"".join(body.tail).decode(errors="replace")) else []
+    return _rest(body)
+
+
+def _rest(body: Body) -> list[Answer]:
+    """The last events of a stream that had its finish_reason: half a chunk behind it does not spoil what is whole."""
+    read = _events(body.id, sse.finish(body.tail))
+    events: list[Answer] = [event for event in read if not isinstance(event, ModelFailed)]
+    return events if events and isinstance(events[-1], ModelEnded) else [*events, ModelEnded(body.id)]
+
+
 def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
-    return (replace(body, told=True) if events else body), events
+    if not events:
+        return body, events
+    chunks = events[0].chunks if isinstance(events[0], ModelChunks) else ()
+    return replace(body, told=True, finished=body.finished or any(map(finish_of, chunks))), events
 
 
 def _events(id: Id, payloads: list[str]) -> list[Answer]:
@@ -82,7 +119,7 @@ def _events(id: Id, payloads: list[str]) -> list[Answer]:
         if payload == DONE:
             final = ModelEnded(id, marked=True)
             break
-        read = _read(payload)
+        read = _read(payload, PIECE)
         if isinstance(read, Failure):
             final = ModelFailed(id, read)
             break
@@ -91,21 +128,31 @@ def _events(id: Id, payloads: list[str]) -> list[Answer]:
     return [*events, final] if final else events
 
 
-def _read(payload: str) -> Mapping[str, Any] | Failure:
-    """One JSON object of the stream, or what is wrong with it."""
+def _read(payload: str, what: str) -> Mapping[str, Any] | Failure:
+    """One JSON object, which is `what`, or what is wrong with it."""
     try:
         value = _decode(payload)
     except (ValueError, RecursionError):
-        return Failure(Fault.ANSWER, f"the answer is not valid JSON: {failures.short(payload)}")
+        return Failure(Fault.ANSWER, f"{what} is not valid JSON: {failures.short(payload)}")
     if isinstance(value, list) and len(value) == 1:  # Gemini wraps its errors
         value = value[0]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) and what == WHOLE:
         return failures.no_answer(payload)
+    if not isinstance(value, dict):
+        return Failure(Fault.ANSWER, f"{what} is no JSON object: {failures.short(payload)}")
     if payload.count("[") + payload.count("{") > NESTING_MAX and nesting(value) > NESTING_MAX:
-        return Failure(Fault.ANSWER, f"the answer is nested more than {NESTING_MAX} levels deep")
+        return Failure(Fault.ANSWER, f"{what} is nested more than {NESTING_MAX} levels deep")
     if value.get("error") or value.get("object") == "error" or _says_error(value):
         return failures.in_body(payload, value)
     return value
+
+
+def _is_json(text: str) -> bool:
+    try:
+        _decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _says_error(chunk: Mapping[str, Any]) -> bool:

@@ -7,16 +7,20 @@ from enum import StrEnum
 from typing import Any
 
 from bantam.core import context, messages
+from bantam.core.effects import Reason
 from bantam.core.events import Failure, Fault
 from bantam.core.messages import Messages
 
 DELAYS_S = (1, 1, 2, 3, 5, 8, 13, 21, 34)  # Fibonacci; one a retry
+PAGE_RETRIES = 2  # of an answer that some other program wrote: one of several servers may be set up wrongly
 WAIT_MAX_S = 120.0  # a server that asks for more is a failure that says so
 WORDS_MAX = 500  # characters of a server's own words that are shown
 LOST = Failure(Fault.NETWORK, "Bantam was killed while the model answered")
 TRANSIENT_STATUSES = frozenset({0, 408, 409, 425, 429})  # and every 5xx
+PAGE = 200  # the status of an `ANSWER` that is a web page, or JSON of another kind: very likely a wrong endpoint
 CHANGED_BY_REQUEST = frozenset({400, 413, 422})  # another request may be taken
 
+_EVENTS = re.compile(r"\s*(:|(data|event|id|retry)(:|[\r\n]|$))")  # how a stream begins, be it one that says nothing
 _INVALID_ASSISTANT = re.compile(
     r"invalid assistant message|content or tool_calls must be set|must have non-?empty content"
     r"|content blocks must be non-?empty",
@@ -58,6 +62,8 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
         return Remedy.RETRY
     if failure.fault in (Fault.CERTIFICATE, Fault.REQUEST):
         return Remedy.STOP
+    if _is_page(failure):
+        return Remedy.RETRY
     if _QUOTA.search(failure.text) or failure.status == 402:
         return Remedy.STOP
     if failure.status in CHANGED_BY_REQUEST or failure.fault is Fault.ANSWER:
@@ -113,13 +119,26 @@ def refused_parameter(failure: Failure, sent: Collection[str]) -> str | None:
     return None
 
 
+def retries_max(failure: Failure) -> int:
+    return PAGE_RETRIES if _is_page(failure) else len(DELAYS_S)
+
+
+def used_up(failure: Failure) -> Reason:
+    """Why a turn ends when there are no retries left: whether to try again later makes sense."""
+    return Reason.FAILED if _is_page(failure) else Reason.TRANSIENT
+
+
+def _is_page(failure: Failure) -> bool:
+    return failure.fault is Fault.ANSWER and failure.status == PAGE
+
+
 def delay(attempt: int, failure: Failure) -> tuple[float, float] | None:
     """(seconds, floor) to wait after failed attempt number `attempt` (from 1); None when that was the last.
 
     Also None when the server asks for a wait beyond `WAIT_MAX_S`.
     """
     floor = failure.retry_after_s or 0.0
-    if attempt > len(DELAYS_S) or floor > WAIT_MAX_S:
+    if attempt > retries_max(failure) or floor > WAIT_MAX_S:
         return None
     return max(float(DELAYS_S[attempt - 1]), floor), floor
 
@@ -132,17 +151,23 @@ def explain(failure: Failure) -> str:
     match failure.fault:
         case Fault.HTTP:
             return f"the API answered {failure.status}: {said or 'without a word'}{wait}"
-        case Fault.ANSWER if failure.status:
+        case Fault.ANSWER if failure.status and not _is_page(failure):
             return f"the API answered {failure.status} inside a 200: {said}{wait}"
     return said + wait
 
 
 def no_answer(text: str) -> Failure:
-    """Status 200, but with a web page, nothing, or JSON of another kind."""
+    """Status 200, but with nothing, a web page, or JSON of another kind.
+
+    Nothing is what comes when the server behind a gateway goes away, and so passes. The others are the words of
+    some other program, and stay.
+    """
     if not text.strip():
         return Failure(Fault.ANSWER, "the API answered 200 with an empty body")
+    if _EVENTS.match(text):
+        return Failure(Fault.ANSWER, "the API answered 200 with a stream that says nothing")
     kind = "a web page (HTML)" if text.lstrip()[:1] == "<" else "something that is no chat completion"
-    return Failure(Fault.ANSWER, f"the API answered 200 with {kind}; is the endpoint right? {short(text)}")
+    return Failure(Fault.ANSWER, f"the API answered 200 with {kind}; is the endpoint right? {short(text)}", PAGE)
 
 
 def in_body(payload: str, value: Mapping[str, Any]) -> Failure:

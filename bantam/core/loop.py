@@ -313,8 +313,8 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
             if wait is not None and left_s is not None and wait[0] >= left_s:
                 return _stop(agent, Reason.SECONDS, ctx, f"; {why}")
             if wait is not None:
-                return _back_off(agent, phase, why, *wait)
-            return _give_up(agent, phase.purpose, Reason.TRANSIENT, why)
+                return _back_off(agent, phase, failure, *wait)
+            return _give_up(agent, phase.purpose, failures.used_up(failure), why)
         case Remedy.WITHHOLD:
             name = failures.refused_parameter(failure, asked) or ""
             note = emit(agent, Notice(f"the server refuses {name}; going on without it"))
@@ -332,10 +332,10 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
     return _give_up(agent, phase.purpose, Reason.FAILED, why)
 
 
-def _back_off(agent: Agent, phase: Calling, why: str, seconds: float, floor_s: float) -> Step:
+def _back_off(agent: Agent, phase: Calling, failure: Failure, seconds: float, floor_s: float) -> Step:
     id, agent = acting.next_id(agent)
     agent = replace(agent, phase=BackingOff(id, phase.purpose, phase.attempt + 1))
-    note = Retrying(why, seconds, phase.attempt, len(failures.DELAYS_S))
+    note = Retrying(failures.explain(failure), seconds, phase.attempt, failures.retries_max(failure))
     return agent, (emit(agent, note), Sleep(id, seconds, floor_s))
 
 

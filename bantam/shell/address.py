@@ -14,6 +14,7 @@ from bantam.core.events import Failure, Fault
 from bantam.core.record import dataclass
 
 PATH = "/chat/completions"
+USER_AGENT = "Mozilla/5.0 (compatible; Bantam/1.0)"
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,11 @@ def basic(login: str) -> str:
 
 def shown(url: str) -> str:
     """A URL without user, password, query and the path that every call has."""
-    plain = re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", r"\1", url, flags=re.I)
-    return re.split(r"[?#]", plain)[0].rstrip("/").removesuffix(PATH)
+    return re.split(r"[?#]", without_login(url))[0].rstrip("/").removesuffix(PATH)
+
+
+def without_login(url: str) -> str:
+    return re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", r"\1", url, flags=re.I)
 
 
 def _authority(parts: SplitResult) -> str:
@@ -103,6 +107,3 @@ def _lies_in(host: str, network: str) -> bool:
         return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
     except ValueError:
         return False
-
-
-# --- what a server asks for

@@ -30,6 +30,7 @@ from bantam.shell import address
 HOPS_MAX = 5
 HEADER_BYTES_MAX = 65_536  # of one header; 8 KB, aiohttp's limit, is less than some gateways' policies and cookies
 ERROR_BYTES = 4096  # of an error's body
+ERROR_S = 5.0  # for an error's body: its status is what counts, and some bodies have no end
 KEPT_S = 60  # an idle connection; many servers and gateways drop it after that
 REST_S = 0.05  # for the end of a body whose last event was read
 WRITE_BYTES = 65_536  # of a request's body, about
@@ -123,8 +124,7 @@ class Client:
             await rest(response)
             drop(response)
             if response.status not in (307, 308) or trust.origin(location) != trust.origin(url):
-                text = f"it redirects to {address.shown(location)}; set endpoint to that"
-                return Failure(Fault.HTTP, text, response.status)
+                return _redirected(response, location, post.target)
             url = location
         return Failure(Fault.HTTP, f"more than {HOPS_MAX} redirects, the last to {address.shown(url)}", response.status)
 
@@ -151,11 +151,12 @@ class Client:
         options: dict[str, Any] = {"headers": post.headers, "timeout": limits}
         secure = url.startswith("https:")
         if post.proxy:
+            own = {"Proxy-Authorization": address.basic(post.proxy.login)} if post.proxy.login else {}
             options["proxy"] = post.proxy.url
-            if post.proxy.login:
-                own = {"Proxy-Authorization": address.basic(post.proxy.login)}
-                # for the tunnel that leads to TLS, else for the request itself
-                options.update({"proxy_headers": own} if secure else {"headers": {**post.headers, **own}})
+            if secure:  # what asks for the tunnel is a request of its own
+                options["proxy_headers"] = {"User-Agent": address.USER_AGENT, **own}
+            else:
+                options["headers"] = {**post.headers, **own}
         if secure or (post.proxy and post.proxy.url.startswith("https:")):
             context = self._tls or tls_context()
             if isinstance(context, Failure):
@@ -260,6 +261,22 @@ def _addresses(host: str, port: int, family: int) -> list[ResolveResult]:
     ]
 
 
+async def read(response: aiohttp.ClientResponse, until: float) -> bytes | None:
+    """The next bytes, b"" for the end; None if there are none at the time `until`. Raises `ERRORS`."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await response.content.readany()
+    except TimeoutError:
+        if now() < until:  # it was the silence that a call may have
+            raise
+        return None
+
+
+def now() -> float:
+    """The time in seconds, as `read` counts it."""
+    return asyncio.get_running_loop().time()
+
+
 async def rest(response: aiohttp.ClientResponse) -> None:
     """Read what is left of a body if it comes at once: then the connection is kept."""
     with suppress(*ERRORS):
@@ -281,7 +298,7 @@ async def _refusal(response: aiohttp.ClientResponse, timeout_s: float) -> Failur
     data = b""
     try:
         with suppress(*ERRORS):
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(min(ERROR_S, timeout_s)):
                 while len(data) < ERROR_BYTES and not response.content.at_eof():
                     data += await response.content.readany()
     finally:
@@ -290,13 +307,21 @@ async def _refusal(response: aiohttp.ClientResponse, timeout_s: float) -> Failur
     return Failure(Fault.HTTP, text, response.status, retry_after_s(response.headers, time.time()))
 
 
+def _redirected(response: aiohttp.ClientResponse, location: str, target: address.Target) -> Failure:
+    """A redirect that is not followed: the key must not go to another origin, and all but 307 and 308 ask for a GET."""
+    text = f"it redirects to {address.shown(location)}; set endpoint to that"
+    if address.shown(location) == target.shown:  # nothing that an endpoint could say
+        text = f"it redirects to {location.partition('?')[0]}, which no POST can follow"
+    return Failure(Fault.HTTP, text, response.status)
+
+
 def _location(response: aiohttp.ClientResponse, url: str) -> str:
-    """Where a redirect leads; "" for an answer that is none."""
+    """Where a redirect leads, without a login, for a server has no say in ours; "" for an answer that is none."""
     location = response.headers.get("Location", "").strip()
     if not 300 < response.status < 400 or not location:
         return ""
     try:
-        return urljoin(url, location)
+        return address.without_login(urljoin(url, location))
     except ValueError:
         return ""
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING
 
-from bantam.core.body import Body, feed, finish
+from bantam.core.body import Body, deadline, feed, finish, lapse
 from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, Id, ModelEnded, ModelFailed
 from bantam.core.messages import Message
@@ -21,12 +21,11 @@ from bantam.shell import address
 if TYPE_CHECKING:
     from bantam.shell import http
 
-USER_AGENT = "Mozilla/5.0 (compatible; Bantam/1.0)"
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
     "Accept-Encoding": "identity",  # what compresses a stream holds it back
-    "User-Agent": USER_AGENT,
+    "User-Agent": address.USER_AGENT,
 }
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -90,9 +89,14 @@ class Model:
             if isinstance(opened, Failure):
                 yield self._failed(request, opened)
                 return
-            response, body = opened, Body(request.id)
-            async for data in response.content.iter_any():
-                body, events = feed(body, self._cleaned(data))
+            response, body, until = opened, Body(request.id), None
+            while True:
+                data = await (response.content.readany() if until is None else http.read(response, until))
+                if data:
+                    body, events = feed(body, self._cleaned(data))
+                    until = deadline(body, events, until, http.now(), request.timeout_s)
+                else:
+                    events, until = lapse(body) if data is None else finish(body), None
                 final = events.pop() if events and isinstance(events[-1], (ModelEnded, ModelFailed)) else None
                 for event in events:
                     yield event
@@ -100,8 +104,6 @@ class Model:
                     await http.rest(response)
                     yield final
                     return
-            for event in finish(body):
-                yield event
         except http.ERRORS as error:
             yield self._failed(request, http.failure_of(error, post.target.shown, post.proxy, request.timeout_s))
         finally:
