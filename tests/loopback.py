@@ -171,12 +171,12 @@ class Authority:
         )
         return Authority(folder)
 
-    def server(self, names: str = "IP:127.0.0.1,DNS:api.invalid") -> ssl.SSLContext:
-        """A server's context, with a certificate for `names`."""
+    def server(self, names: str = "IP:127.0.0.1,DNS:api.invalid", days: int = 2) -> ssl.SSLContext:
+        """A server's context, with a certificate for `names` that is good for `days`; -1: it was, until yesterday."""
         key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
         (self.folder / "names").write_text(f"subjectAltName={names}\n")
         _openssl(self.folder, "req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
-        signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+        signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days), "-extfile", "names")
         _openssl(self.folder, "x509", "-req", "-in", "server.csr", *signer, "-out", "server.pem")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")

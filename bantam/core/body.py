@@ -99,17 +99,20 @@ def lapse(body: Body) -> list[Answer]:
 
 
 def _rest(body: Body) -> list[Answer]:
-    """The last events of a stream that had its finish_reason: half a chunk behind it does not spoil what is whole."""
-    read = _events(body.id, sse.finish(body.tail))
-    events: list[Answer] = [event for event in read if not isinstance(event, ModelFailed)]
+    """The last events of a stream that had its finish_reason."""
+    body, events = _told(body, _events(body.id, sse.finish(body.tail)))
     return events if events and isinstance(events[-1], ModelEnded) else [*events, ModelEnded(body.id)]
 
 
 def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
+    """The body after these events. Whatever is wrong behind a finish_reason does not spoil what was whole before it."""
     if not events:
         return body, events
     chunks = events[0].chunks if isinstance(events[0], ModelChunks) else ()
-    return replace(body, told=True, finished=body.finished or any(map(finish_of, chunks))), events
+    body = replace(body, told=True, finished=body.finished or any(map(finish_of, chunks)))
+    if body.finished and isinstance(events[-1], ModelFailed):
+        events = [*events[:-1], ModelEnded(body.id)]
+    return body, events
 
 
 def _events(id: Id, payloads: list[str]) -> list[Answer]:
