@@ -164,7 +164,8 @@ def test_quiet_is_silent_beside_the_answer(tmp_path: Path) -> None:
         (Reply(status=404, body='{"error": {"message": "no such model"}}'), 1, "no such model"),
         (Reply(status=503, body="busy"), 75, "503: busy"),
         (Reply(status=429, headers={"Retry-After": "200"}), 75, "asks to wait 200 s"),
-        (Reply(body="<html>"), 75, "HTML"),
+        (Reply(body="<html>"), 1, "HTML"),
+        (Reply(body=""), 75, "empty body"),
         (Reply(calls=[("shell_exec", {"command": "true"})]), 3, "stopped after 2 model calls (max_al_iterations)"),
     ],
 )

@@ -150,7 +150,7 @@ FRAMINGS = {
     "a byte order mark": b"\xef\xbb\xbf" + PLAIN,
     "comments": b": hello\n\n" + PLAIN.replace(b"data", b": alive\n\n: alive\ndata"),
     "no blank": PLAIN.replace(b"data: ", b"data:"),
-    "other fields": PLAIN.replace(b"data", b"id: 7\nretry: 9\nevent: message\nnobody: knows\nnothing\ndata"),
+    "other fields": PLAIN.replace(b"data", b"id: 7\nretry: 9\nevent: message\ndatabase: x\nnothing\ndata"),
     "events without data": b"data:\n\ndata\n\n" + PLAIN.replace(b"\n\n", b"\n\ndata: \n\nevent: ping\n\n"),
     "data of several lines": PLAIN.replace(b', "choices"', b',\ndata: "choices"'),
     "indented JSON": b"data: " + json.dumps(finished(), indent=1).replace("\n", "\ndata: ").encode() + b"\n\n" + DONE,

@@ -109,8 +109,10 @@ def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
     if not events:
         return body, events
     chunks = events[0].chunks if isinstance(events[0], ModelChunks) else ()
-    body = replace(body, told=True, finished=body.finished or any(map(finish_of, chunks)))
-    if body.finished and isinstance(events[-1], ModelFailed):
+    finished = body.finished or any(map(finish_of, chunks))
+    if not body.told or finished != body.finished:
+        body = replace(body, told=True, finished=finished)
+    if finished and isinstance(events[-1], ModelFailed):
         events = [*events[:-1], ModelEnded(body.id)]
     return body, events
 
