@@ -26,6 +26,7 @@ from bantam.core.assemble import Partial, finished, merge
 from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import Message, text_of
+from bantam.core.redact import Redactor
 from bantam.shell import address, http
 from bantam.shell.model import Model
 from scripts.fakemodel import FakeModel, Reply, Script, echo, serving
@@ -50,9 +51,10 @@ def request(
     tools: tuple[Message, ...] = (),
     timeout_s: float = PATIENCE_S,
     id: tuple[int, ...] = ID,
+    left_s: float | None = None,
     **parameters: Any,
 ) -> CallModel:
-    return CallModel(id, messages or (HELLO,), tools, {**STREAM, **parameters}, timeout_s)
+    return CallModel(id, messages or (HELLO,), tools, {**STREAM, **parameters}, timeout_s, left_s)
 
 
 @asynccontextmanager
@@ -72,10 +74,6 @@ def strays() -> list[Any]:
     theirs = (str(ROOT / "tests"), str(ROOT / "scripts"))
     files = [(c, c.cr_code.co_filename) for c in coroutines if isinstance(c, CoroutineType)]
     return [c for c, file in files if not file.startswith(theirs) and c.__name__ != "_accept_connection2"]
-
-
-def without_key(text: str) -> str:
-    return text.replace(KEY, "[key]")
 
 
 def descriptors() -> int:
@@ -330,11 +328,34 @@ def test_bytes_may_come_one_by_one() -> None:
 
     async def run() -> list[Event]:
         reply = Reply("日本é", write_bytes=1, delta_chars=1)
-        async with FakeModel([reply]) as fake, model(fake.endpoint, redact=without_key) as made:
+        async with FakeModel([reply]) as fake, model(fake.endpoint, redactor=Redactor([KEY])) as made:
             return await tell(made)
 
     with environment():
         assert text_of(message(asyncio.run(run()))) == "日本é"
+
+
+def test_a_key_in_two_reads_is_taken_out() -> None:
+    async def run() -> list[Event]:
+        reply = Reply(f"it is {KEY}, é", write_bytes=3)
+        async with FakeModel([reply]) as fake, model(fake.endpoint, redactor=Redactor([KEY])) as made:
+            return await tell(made)
+
+    with environment():
+        assert text_of(message(asyncio.run(run()))) == "it is [key], é"
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("word " * 400, delta_chars=5, pause_s=0.02), Reply(wait_s=20), Reply(end="hang")]
+)
+def test_the_time_of_the_turn_ends_a_call_whatever_comes(reply: Reply) -> None:
+    async def run() -> list[Event]:
+        async with FakeModel([reply]) as fake, model(fake.endpoint) as made:
+            return [event async for event in made.call(request(left_s=0.2))]
+
+    with environment():
+        *_, last = asyncio.run(run())
+    assert last == ModelFailed(ID, Failure(Fault.TIME, "the time of the turn is over"))
 
 
 def test_headers_may_be_long() -> None:
@@ -383,7 +404,11 @@ def test_what_a_server_echoes_of_the_key_is_taken_out() -> None:
 
     async def run() -> tuple[list[Event], list[Event]]:
         refusal = Reply(f"bad {KEY}", status=401)
-        async with FakeModel([refusal]) as fake, Server(talk) as server, model("", KEY, redact=without_key) as made:
+        async with (
+            FakeModel([refusal]) as fake,
+            Server(talk) as server,
+            model("", KEY, redactor=Redactor([KEY])) as made,
+        ):
             made.endpoint = f"http://{server.address}"
             told = await tell(made)
             made.endpoint = fake.endpoint

@@ -29,6 +29,7 @@ from bantam.core.effects import (
 )
 from bantam.core.events import CommandEnded, Event, TimerFired, UserSaid
 from bantam.core.messages import Messages
+from bantam.core.redact import Redactor
 from bantam.core.settings import Config
 from bantam.shell.model import Model
 from bantam.shell.runtime import Runtime
@@ -106,7 +107,7 @@ def told(
                 show,
                 lambda said: None,
                 lambda now, event: None,
-                lambda event: event,
+                Redactor(()),
                 lambda: 0.0,
             )
             try:

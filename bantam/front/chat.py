@@ -63,7 +63,7 @@ class Chat:
         self._store = Store(store.home())
         system = self.clean(found.system)
         self._log = resumed.log if resumed else self._store.new_log(found.config, system)
-        self._model = Model(found.config.endpoint, found.key, self.clean)
+        self._model = Model(found.config.endpoint, found.key, self._redactor)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
         self._start_local()
@@ -276,7 +276,7 @@ class Chat:
         changed = (found.config.provider, found.config.model) != (self.config.provider, self.config.model)
         self.config, self._key = found.config, found.key
         self._redactor = Redactor((*self._redactor.secrets, found.key))  # the old key may still turn up
-        self.runtime.redactor = self._redactor
+        self.runtime.redactor = self._model.redactor = self._redactor
         self._model.endpoint, self._model.key = found.config.endpoint, found.key
         self.screen.recolor(found.config.color)
         self.runtime.tell(ConfigChanged(found.config))

@@ -329,6 +329,11 @@ def _location(response: aiohttp.ClientResponse, url: str) -> str:
 # --- words
 
 
+def limit(left_s: float | None) -> asyncio.Timeout:
+    """Ends whatever it holds after so many seconds; None: never."""
+    return asyncio.timeout(left_s)
+
+
 def failure_of(error: Exception, shown: str, proxy: address.Proxy | None, timeout_s: float) -> Failure:
     """What one of `ERRORS` means, in words without Python and without secrets."""
     match error:

@@ -9,13 +9,14 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING
 
 from bantam.core.body import Body, deadline, feed, finish, lapse
 from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, Id, ModelEnded, ModelFailed
 from bantam.core.messages import Message
+from bantam.core.redact import Redactor
 from bantam.shell import address
 
 if TYPE_CHECKING:
@@ -58,19 +59,15 @@ def load() -> None:
                 gc.enable()
 
 
-def _same(text: str) -> str:
-    return text
-
-
 class Model:
-    """The API behind `endpoint`, in one loop until it is closed. Both attributes are read at each call.
+    """The API behind `endpoint`, in one loop until it is closed. All three attributes are read at each call.
 
-    `redact` takes secrets out of what the server sends, and out of words about failures.
+    `redactor` takes secrets out of what the server sends, and out of words about failures.
     """
 
-    def __init__(self, endpoint: str, key: str | None, redact: Callable[[str], str] = _same) -> None:
+    def __init__(self, endpoint: str, key: str | None, redactor: Redactor | None = None) -> None:
         self.endpoint, self.key = endpoint, key
-        self._redact = redact
+        self.redactor = redactor or Redactor(())
         self._bodies = Bodies()
         self._client: http.Client | None = None
 
@@ -83,29 +80,34 @@ class Model:
             yield self._failed(request, post)
             return
         self._client = self._client or http.Client()
-        response = None
+        response, secrets, limit = None, self.redactor.stream(), http.limit(request.left_s)
         try:
-            opened = await self._client.open(post)
-            if isinstance(opened, Failure):
-                yield self._failed(request, opened)
-                return
-            response, body, until = opened, Body(request.id), None
-            while True:
-                data = await (response.content.readany() if until is None else http.read(response, until))
-                if data:
-                    body, events = feed(body, self._cleaned(data))
-                    until = deadline(body, events, until, http.now(), request.timeout_s)
-                else:
-                    events, until = lapse(body) if data is None else finish(body), None
-                final = events.pop() if events and isinstance(events[-1], (ModelEnded, ModelFailed)) else None
-                for event in events:
-                    yield event
-                if final:
-                    await http.rest(response)
-                    yield final
+            async with limit:
+                opened = await self._client.open(post)
+                if isinstance(opened, Failure):
+                    yield self._failed(request, opened)
                     return
+                response, body, until = opened, Body(request.id), None
+                while True:
+                    data = await (response.content.readany() if until is None else http.read(response, until))
+                    if data:
+                        body, events = feed(body, secrets.feed(data))
+                        until = deadline(body, events, until, http.now(), request.timeout_s)
+                    else:
+                        body, events = feed(body, secrets.end())
+                        events += lapse(body) if data is None else finish(body)
+                        until = None
+                    final = events.pop() if events and isinstance(events[-1], (ModelEnded, ModelFailed)) else None
+                    for event in events:
+                        yield event
+                    if final:
+                        await http.rest(response)
+                        yield final
+                        return
         except http.ERRORS as error:
-            yield self._failed(request, http.failure_of(error, post.target.shown, post.proxy, request.timeout_s))
+            failure = http.failure_of(error, post.target.shown, post.proxy, request.timeout_s)
+            late = Failure(Fault.TIME, "the time of the turn is over")
+            yield self._failed(request, late if limit.expired() else failure)
         finally:
             if response is not None:
                 http.drop(response)
@@ -139,16 +141,8 @@ class Model:
             return Failure(Fault.REQUEST, f"the request cannot be written as JSON: {error}")
         return http.Post(target, headers, body, request.timeout_s, proxy)
 
-    def _cleaned(self, data: bytes) -> bytes:
-        """The same without secrets. Bytes that are no UTF-8, such as half a character, pass unharmed."""
-        if self._redact is _same:
-            return data
-        text = data.decode(errors="surrogateescape")
-        cleaned = self._redact(text)
-        return data if cleaned == text else cleaned.encode(errors="surrogateescape")
-
     def _failed(self, request: CallModel, failure: Failure) -> ModelFailed:
-        text = self._redact(failure.text)
+        text = self.redactor.text(failure.text)
         return ModelFailed(request.id, Failure(failure.fault, text, failure.status, failure.retry_after_s))
 
 
