@@ -4,7 +4,7 @@ import re
 import shlex
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bantam.core import policy, shellwords
@@ -125,7 +125,7 @@ EXAMPLE = "allow git status; ask git *; deny rm *; allow cat *; allow echo *; al
         ("allow", ["cat x >/dev/null 2>&1", "cat < x | cat", "echo $x *"]),
         ("allow", ["", "# rm x", "x=1", "CI=1 make all"]),
         ("allow", ["./x", "cat \\\n x", "echo '$(rm x)'", 'echo "it\'s $((1+2))"']),
-        ("allow", ["cat <<'E'\n$(rm x)\nE", "cat <<E\nrm x\nE"]),
+        ("allow", ["cat <<'E'\n$(rm x)\nE", "cat <<-E\n\trm x\n\tE"]),
         ("allow", ["for f in *; do cat $f; done", "x=$(cat y); echo ${x:-z}"]),
         ("allow", ["sh -c 'cat x'", "timeout -k 1 5 cat x", "find . -exec cat {} +"]),
         ("allow", ["eval cat x", "env cat", "(cat);cat"]),
@@ -172,12 +172,45 @@ def test_a_command_is_judged(expected: str, commands: list[str]) -> None:
 
 
 def test_everything_that_can_be_read_may_be_allowed_and_everything_at_all_denied() -> None:
-    for command in ("cat x > y", "A=1 x", "> y", "PATH=x"):
+    for command in ("cat x > y", "A=1 x", "> y", "PATH=x", "sudo -u me x", "sh x", "[ -f x ] && y", "cat ~/x"):
         assert decide("deny rm *; allow *", command) is Decision.ALLOW
-        assert decide("allow cat *; deny *", command) is Decision.DENY
-    for command in ("$x y", "f() { x; }", "echo '"):
-        assert decide("deny rm *; allow *", command) is Decision.ASK
-        assert decide("allow cat *; deny *", command) is Decision.DENY
+        assert decide("allow other *; deny *", command) is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("$x y", "~/x", "c*t", "{a,b}", "x+=1 y", "''"),
+        *("a\x1b", "f() { x; }", "x=(a)", "echo @(a|b)", "[[ a ]]", "((1))"),
+        *("alias a=b", ". x", "trap x EXIT", "hash -p x y"),
+        *("printf -v x y", "[ -v x ]", "su -c x", "watch x", "coproc x"),
+        *("sh", "sh -s", "sh -c -e x", "sh /dev/stdin", "sh -o x"),
+        *("ssh h", "sudo -Z x", "timeout 5 -x y", "timeout", "nice -n"),
+        *("cat $((x))", "cat $[1]", "cat ${x@P}", "cat $'\\'' y '"),
+        *('cat "$\\\nx"', "cat\\", "ca\\\nt", "12>/dev/null x"),
+        *("echo &>/dev/null x", "cat <<E 'a\nb'\nE", "cat <<E\na\\\nE\nE"),
+        *("cat <<$x\n", "cat <<E", "cat > (x)", "a; )"),
+        *("echo '", 'echo "', "echo `x", "echo `\\x`", "echo $(", "a ;; b", "esac", "case a b", "case x in a", "for"),
+        *("for x y; do b; done", "select x in a; do b; done", "find $x"),
+        *("find . -exec x", "find . -exec x + y", "xargs $x"),
+    ],
+)
+def test_what_cannot_be_read_asks_even_if_all_the_rest_is_allowed(command: str) -> None:
+    assert decide("deny rm *; allow *", command) is Decision.ASK
+    assert decide("deny rm *; allow *", f"{command}\nrm x") is not Decision.ALLOW
+    assert decide("allow other *; deny *", command) is Decision.DENY
+
+
+def test_where_a_command_begins_is_not_guessed_in_favour_of_allow() -> None:
+    assert decide("allow find *; allow x", "find . -exec x + y \\;") is Decision.ASK
+    assert decide("allow *; deny rm *", "$SUDO rm x") is Decision.DENY
+    assert decide("allow command *", "command -v rm") is Decision.ALLOW
+    assert decide("allow command *", "command rm") is Decision.ASK
+    assert decide("deny Rm *; allow *", "rM x") is Decision.DENY
+    assert decide("deny rm *; allow *", 'echo \'x; r"m" y') is Decision.DENY
+    assert decide("allow cat *", "path=x; cat") is Decision.ASK
+    assert decide("deny A=* *; allow *", "A=1 x") is Decision.DENY
+    assert decide("allow x; deny *", ")") is Decision.DENY
 
 
 def test_the_first_rule_that_matches_wins() -> None:
@@ -252,7 +285,7 @@ def test_long_and_deep_commands_get_a_verdict(piece: str) -> None:
     assert decide(RULES, piece * 2_000 + "\nno x") is not Decision.ALLOW
 
 
-@pytest.mark.parametrize("around", ["$( @ )", "sudo @", "echo $( @ )", "x <( @ )"])
+@pytest.mark.parametrize("around", ["$( @ )", "sudo @", "eval @", "echo $( @ )", "x <( @ )"])
 def test_beyond_the_limit_of_nesting_it_asks(around: str) -> None:
     def nested(levels: int) -> str:
         command = "ok"
@@ -283,6 +316,8 @@ def test_a_verdict_names_the_part_and_the_rule() -> None:
 
 
 @given(policies | st.just(read(RULES)), spoilt(lines) | any_text, spoilt(lines))
+@example(read(RULES), "no x", "no y")
+@example(read(RULES), "hm x", " hm x")
 def test_what_is_remembered_is_allowed_and_nothing_else_changes(drawn: Policy, command: str, other: str) -> None:
     after = policy.remember(drawn, command)
     assert judge(after, command).decision is Decision.ALLOW

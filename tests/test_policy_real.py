@@ -25,14 +25,15 @@ OPEN = "deny no *; allow *"
 SHELLS = [found for name in ("sh", "bash") if (found := shutil.which(name))]
 
 words = st.sampled_from(
-    ["", " x", " no", " 'no; no'", ' "$x"', " $x", " *", " $(ok)", ' "`say`"', " >/dev/null", " 2>&1", "#"]
+    ["", "", " no", " 'no; no'", ' "$x"', " *", " $(no)", ' "`say`"', " >/dev/null", " 2>&1", "#", " > f", "\\ no"]
 )
-starts = st.sampled_from(
-    ["", "", "", "x=no; ", "env ", "nice -n 1 ", "timeout 5 ", "xargs ", "exec ", "''", "! ", "sh -c "]
-)
-commands = st.tuples(starts, st.sampled_from(["ok", "ok", "ok", "say", "no"]), words).map("".join)
-lines = spoilt(compound(commands)) | st.lists(st.sampled_from([*SIGNS, "ok", "no", "say", " "]), max_size=8).map(
-    "".join
+starts = st.sampled_from(["", "", "", "x=no; ", "env ", "nice -n 1 ", "timeout 5 ", "xargs ", "exec ", "''", "sh -c "])
+commands = st.tuples(starts, st.sampled_from(["ok", "ok", "ok", "say", "no", "$x"]), words).map("".join)
+lines = (
+    commands
+    | compound(commands)
+    | spoilt(compound(commands))
+    | st.lists(st.sampled_from([*SIGNS, "ok", "no", "say", " "]), max_size=8).map("".join)
 )
 
 

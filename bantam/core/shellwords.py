@@ -158,10 +158,9 @@ class _Scan:
         """One of these words may begin a command, or hold one."""
         self._found.append(Unclear(where, why))
         self._found.append(Part(where, words, anywhere=True))
-        if depth < NESTING_MAX:
-            for word in words:
-                if is_marked(word.text) and word.text != self._text:
-                    self._inner(word.text, depth)
+        for word in words:
+            if is_marked(word.text) and word.text != self._text:
+                self._inner(word.text, depth)
 
     def _inner(self, text: str, depth: int) -> None:
         """Read a text inside this one."""

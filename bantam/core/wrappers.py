@@ -159,6 +159,6 @@ def _start(rest: Words, operands: int, flags: str, valued: str) -> int | None:
             return None
         at += len(letters) == 1  # its value is a word of its own
     at += operands
-    if at > len(rest) or not all(word.known for word in rest[: at + 1]) or rest[at:][:1] == (Word("-c"),):
+    if at > len(rest) or not all(word.known for word in rest[: at + 1]):
         return None
     return None if at < len(rest) and rest[at].text.startswith("-") else at
