@@ -122,9 +122,13 @@ class Broken(AssertionError):
 
 
 class World:
-    def __init__(self, config: Config, checks: tuple[Callable[["World", Moment], None], ...] = ()) -> None:
+    def __init__(
+        self, config: Config, checks: tuple[Callable[["World", Moment], None], ...] = (), twice: bool = True
+    ) -> None:
         self.start = config
         self.checks = checks
+        self.twice = twice
+        """Step with copies and a second time, to see that nothing changes."""
         self.now = 0.0
         self.session = tree.start(config, SYSTEM)
         self.log: list[tuple[float, Event]] = []
@@ -166,7 +170,7 @@ class World:
 
     def _step(self, event: Event) -> tuple[Effect, ...]:
         before = self.session
-        if not self.checks:
+        if not self.checks or not self.twice:
             after, effects = tree.step(before, event, self.now)
             moment = Moment(before, event, self.now, after, effects, self.open, before, event, (after, effects))
         else:
@@ -399,7 +403,7 @@ class World:
             new.now, event = json.loads(line)
             new.tell(codec.decode(event))
         assert new.history == self.history[:kept], f"replay differs\n{self.story()}"
-        new.checks = self.checks
+        new.checks, new.twice = self.checks, self.twice
         self.__dict__.update(new.__dict__)
         for event in history.recovery(self.session):
             self.tell(event)

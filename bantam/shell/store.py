@@ -5,6 +5,7 @@ Folders are 0700 and files 0600, whatever the umask. Links are not followed, and
 
 import json
 import os
+import pwd
 import re
 import stat
 import time
@@ -50,7 +51,12 @@ class Resumed:
 
 def home() -> Path:
     """Where everything is kept: BANTAM_HOME, or `.bantam` in HOME."""
-    return Path(os.environ.get("BANTAM_HOME") or Path.home() / ".bantam")
+    return Path(os.environ.get("BANTAM_HOME") or user_home() / ".bantam")
+
+
+def user_home() -> Path:
+    """HOME; where that is empty or missing, what the system knows."""
+    return Path(os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
 
 
 class Store:
