@@ -452,7 +452,8 @@ def row_24_delays_are_fibonacci_or_what_the_server_asks(world: World, moment: Mo
 
 def row_25_a_call_follows_each_sleep(world: World, moment: Moment) -> None:
     if moment.accepted and isinstance(moment.open.get(getattr(moment.event, "id", ())), Sleep):
-        if used_up(world, moment):
+        made = moment.before.agents[moment.path].iterations
+        if used_up(world, moment) or made >= moment.after.config.max_al_iterations:
             return
         assert [(type(r), r.id[:-1]) for r in moment.requests] == [(CallModel, moment.path)]
 
