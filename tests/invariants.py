@@ -424,8 +424,7 @@ def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
 
 
 def row_23_no_call_runs_too_often_in_a_row(world: World, moment: Moment) -> None:
-    most = moment.after.config.max_identical_calls
-    row = dict(world.row)
+    most, row = world.in_a_row, dict(world.row)
     for effect in moment.effects:
         if isinstance(effect, Emit) and isinstance(effect.output, CallStarted):
             call, times = row.get(effect.who, ("", 0))

@@ -159,6 +159,8 @@ class World:
         """What was shown of the result of each call so far."""
         self.limit = config.max_al_iterations
         """The largest limit of this turn."""
+        self.in_a_row = config.max_identical_calls
+        """The same for calls in a row; 0: there was none."""
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
         """Let `event` happen, and see that every invariant holds."""
@@ -180,6 +182,8 @@ class World:
             moment = Moment(before, event, self.now, after, effects, self.open, session_copy, event_copy, again)
         if isinstance(event, ConfigChanged):
             self.limit = max(self.limit, event.config.max_al_iterations)
+            both = self.in_a_row, event.config.max_identical_calls
+            self.in_a_row = max(both) if all(both) else 0
         if isinstance(event, (UserSaid, CompactAsked, SummaryAsked)) and not self.in_turn:
             self._begin(bool(effects))
         self._count_usage(moment)
@@ -200,6 +204,7 @@ class World:
         if begins:
             self.in_turn, self.limit, self.answered = True, self.session.config.max_al_iterations, {}
             self.spent, self.begun, self.row = (0, 0, 0), self.now, {}
+            self.in_a_row = self.session.config.max_identical_calls
 
     def _count_usage(self, moment: Moment) -> None:
         """Usage counts when its request ends: the last that came, be it zero."""
