@@ -410,6 +410,11 @@ def used_up(world: World, moment: Moment) -> bool:
     )
 
 
+def worn_out(moment: Moment) -> bool:
+    """Whether the agent of the event has had as many replies as it may have: the limit can be lowered in mid-turn."""
+    return moment.before.agents[moment.path].iterations >= moment.after.config.max_al_iterations
+
+
 def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
     config, elapsed_s = moment.after.config, moment.now - world.begun
     for request in moment.requests:
@@ -451,8 +456,7 @@ def row_24_delays_are_fibonacci_or_what_the_server_asks(world: World, moment: Mo
 
 def row_25_a_call_follows_each_sleep(world: World, moment: Moment) -> None:
     if moment.accepted and isinstance(moment.open.get(getattr(moment.event, "id", ())), Sleep):
-        made = moment.before.agents[moment.path].iterations
-        if used_up(world, moment) or made >= moment.after.config.max_al_iterations:
+        if used_up(world, moment) or worn_out(moment):
             return
         assert [(type(r), r.id[:-1]) for r in moment.requests] == [(CallModel, moment.path)]
 
@@ -464,7 +468,7 @@ def row_26_recovery_takes_something_away_at_most_twice(world: World, moment: Mom
             assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
     if moment.after.withheld != moment.before.withheld and not isinstance(moment.event, ConfigChanged):
         assert moment.after.withheld > moment.before.withheld
-        if used_up(world, moment):
+        if used_up(world, moment) or worn_out(moment):
             return
         (call,) = moment.requests
         assert isinstance(call, CallModel)

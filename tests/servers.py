@@ -468,6 +468,7 @@ FAILURES = (
     Failure(Fault.HTTP, "<html>", 403),
     Failure(Fault.NETWORK, "connection refused"),
     Failure(Fault.SILENCE, "nothing came for 300 s"),
+    Failure(Fault.TIME, "the time of the turn is over"),
     Failure(Fault.CERTIFICATE, "self-signed certificate"),
     Failure(Fault.REQUEST, "no such host: ''"),
     Failure(Fault.ANSWER, "Invalid assistant message"),

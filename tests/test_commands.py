@@ -69,6 +69,13 @@ def test_other_lines_are_not_private(text: str) -> None:
     assert not commands.is_private("the /cfg api_key " + text)
 
 
+@given(wild_text, wild_text)
+def test_what_was_piped_in_joins_the_prompt_as_a_block(prompt: str, piped: str) -> None:
+    joined = commands.with_piped(prompt, piped)
+    assert joined.startswith(prompt)
+    assert joined == prompt if not piped.strip() else joined.endswith(f"<stdin>\n{piped}\n</stdin>")
+
+
 def test_help_names_every_command() -> None:
     assert all(name in commands.help_text() for name in commands.NAMES)
     assert len({line.index("  ") < 25 for line in commands.help_text().splitlines()}) == 1

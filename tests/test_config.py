@@ -77,6 +77,8 @@ BAD = {
     "temperature": ("warm", "true", '"1"', "[1]"),
     "messages": ("[]",),
     "stream_options": ("{}",),
+    "sandbox": ("bwrap",),
+    "render": ("markdown",),
     "max_seconds": ("-1", "long", "inf"),
     "max_tokens_total": ("-1", "1.5"),
     "max_cost_usd": ("nan", "$1"),
@@ -122,6 +124,10 @@ def test_any_text_is_a_configuration_or_a_problem_that_says_where(text: str) -> 
     found = config.entries(text)
     made = found if isinstance(found, Problem) else config.parse(found)
     assert isinstance(made, Config) or re.match(r"model\.cfg, line \d+: ", made.text)
+
+
+def test_a_later_versions_key_that_asks_for_nothing_is_taken() -> None:
+    assert read("sandbox=none\nrender=plain\n") == Config()
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values])

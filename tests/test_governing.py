@@ -128,6 +128,14 @@ def test_the_clock_is_in_every_request() -> None:
     assert second["content"] == "not run: the time of the turn is over"
 
 
+def test_a_call_that_the_clock_ends_ends_the_turn() -> None:
+    turn = Turn(max_seconds=10).tell(UserSaid("x"), ModelFailed((1,), Failure(Fault.TIME, "over")))
+    assert turn.ended.reason is Reason.SECONDS
+    finished = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    turn = Turn(max_seconds=10).tell(UserSaid("x"), ModelChunks((1,), (finished,)))
+    assert turn.tell(ModelFailed((1,), Failure(Fault.TIME, "over"))).ended.reason is Reason.DONE
+
+
 def test_no_sleep_is_longer_than_what_is_left_of_the_time() -> None:
     busy = Failure(Fault.HTTP, "busy", 503, retry_after_s=30.0)
     turn = Turn(max_seconds=20).tell(UserSaid("x"), ModelFailed((1,), busy))
@@ -183,6 +191,11 @@ def test_where_nobody_can_be_asked_the_turn_says_so_at_its_end() -> None:
     assert (turn.ended.reason, turn.ended.text) == (Reason.UNAPPROVED, "sorry")
     turn.tell(UserSaid("again"), *says((4,), text="fine"))
     assert turn.ended.reason is Reason.DONE
+
+
+def test_rules_that_cannot_be_read_ask() -> None:
+    turn = Turn(approve="nonsense").tell(UserSaid("x"), *says((1,), "ls"))
+    assert [type(request) for request in turn.requests] == [AskApproval]
 
 
 def test_an_interrupt_takes_a_question_back() -> None:

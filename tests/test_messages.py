@@ -152,6 +152,7 @@ def test_a_second_result_of_one_id_belongs_to_the_second_call() -> None:
     ]
     repaired = messages.repair(said, "s")
     assert [m["content"] for m in repaired] == ["s", "a", "", "one", "two", "b"]
+    assert messages.repair([*said, {"role": "assistant", "content": None}], "s") == repaired
     assert complaint(repaired) == ""
 
 

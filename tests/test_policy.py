@@ -128,7 +128,10 @@ EXAMPLE = "allow git status; ask git *; deny rm *; allow cat *; allow echo *; al
         ("allow", ["cat <<'E'\n$(rm x)\nE", "cat <<-E\n\trm x\n\tE"]),
         ("allow", ["for f in *; do cat $f; done", "x=$(cat y); echo ${x:-z}"]),
         ("allow", ["sh -c 'cat x'", "timeout -k 1 5 cat x", "find . -exec cat {} +"]),
-        ("allow", ["eval cat x", "env cat", "(cat);cat"]),
+        (
+            "allow",
+            ["eval cat x", "env cat", "(cat);cat", "env", "env -- cat", "env A=1", "case x in\n\n a) cat;; esac"],
+        ),
         ("allow", ["case $x in (a|b) cat;; *) echo a;; esac", "if cat; then echo; fi"]),
         ("allow", ["cat && { echo; }", "echo `cat`"]),
         ("ask", ["git", "git push", "gitk", "/tmp/git status"]),

@@ -493,9 +493,9 @@ class World:
         if self.waiting(Sleep):
             deeds += [self.timer] * 4
         if self.waiting(AskApproval):
-            deeds += [self.user] * 5
+            deeds += [self.user] * 5 + [self.says]
         if self.waiting(CheckAnswer):
-            deeds += [self.checker] * 5
+            deeds += [self.checker] * 5 + [self.says]
         if not deeds:
             deeds = [self.says] * 12
             if chance(dice, 30):

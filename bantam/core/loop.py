@@ -282,11 +282,11 @@ def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: C
 
 
 def _approved(agent: Agent, slots: Slots, slot: Slot, id: Id, ctx: Context) -> Step:
-    match acting.approved(slot, id, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s)):
-        case str() as why:
-            return _fill(agent, slots, slot, why, True, ctx)
-        case running, effect:
-            return replace(agent, phase=Acting(acting.put(slots, running))), (effect,)
+    found = acting.approved(slot, id, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
+    if isinstance(found, str):
+        return _fill(agent, slots, slot, found, True, ctx)
+    running, effect = found
+    return replace(agent, phase=Acting(acting.put(slots, running))), (effect,)
 
 
 def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:

@@ -18,6 +18,7 @@ Rules keep accidents away. They know nothing of what a program does with its arg
 import json
 import re
 from enum import StrEnum
+from typing import assert_never
 
 from bantam.core.config import Problem
 from bantam.core.record import dataclass
@@ -119,6 +120,8 @@ def render(policy: Policy) -> str:
             return "ask"
         case Rules(rules):
             return "; ".join(map(written, rules)) or "ask"
+        case never:
+            assert_never(never)
 
 
 def written(rule: Rule | Exactly) -> str:
@@ -127,6 +130,8 @@ def written(rule: Rule | Exactly) -> str:
             return f"{decision} {' '.join(pattern)}"
         case Exactly(command):
             return f"allow {json.dumps(command)}"
+        case never:
+            assert_never(never)
 
 
 def judge(policy: Policy, command: str) -> Verdict:
@@ -148,6 +153,8 @@ def verdicts(policy: Policy, command: str) -> tuple[Verdict, ...]:
             ]
             nothing = Verdict(Decision.ALLOW, shown(command), "it runs nothing")
             return tuple(verdict for verdict in found if verdict is not None) or (nothing,)
+        case never:
+            assert_never(never)
 
 
 def explain(policy: Policy, command: str) -> str:

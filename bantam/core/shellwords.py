@@ -6,18 +6,18 @@ reports nothing unclear, nothing runs that it did not find.
 """
 
 import re
+from typing import assert_never
 
 from bantam.core.shellparts import GAP, SHOWN_CHARS_MAX, Found, Part, Unclear, Word, Words, is_marked, shown
 from bantam.core.wrappers import Hides, Reads, Runs, Says, inside
 
 NESTING_MAX = 20  # levels of $( ), sh -c, sudo and the like
-
 _CONTROL = ("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while")
 _UNREAD = ("[[", "coproc", "function", "select")
 _KEYWORDS = {*_CONTROL, *_UNREAD, "case", "esac", "for"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _HARMLESS = re.compile(r"(?!.*path)[a-z][a-z0-9]*\Z")  # no shell or program gives these names a meaning
-_BLANKS = re.compile(r"(?:[ \t]|(?<=[ \t\n])\\\n)*")
+_BLANKS = re.compile(r"(?:[ \t]|(?<=[ \t\n])\\\n)*(?:#[^\n]*)?")
 _PLAIN = re.compile(r"[^ \t\n;&|<>()'\"\\$`]+")
 _QUOTED = re.compile(r"[^\"\\$`]+|\"")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())")
@@ -73,9 +73,8 @@ class _Scan:
             elif rest.startswith((";;", ";&")):
                 self._at += 3 if rest == ";;&" else 2
                 self._pattern(stack)
-            elif match := _SEPARATOR.match(self._text, self._at):
-                self._at = match.end()
-                both = match[0] == "&" and self._text.startswith(">", self._at)
+            else:
+                both = self._take(_SEPARATOR) == "&" and self._text.startswith(">", self._at)
         if stack or self._bodies:
             self._lose("something is not closed")
         self._begin, self._bodies = begin, bodies
@@ -153,6 +152,8 @@ class _Scan:
                         self._found.append(Part(where, script, anywhere=True))
                     case Hides(why):
                         self._hide(where, words[1:], why, depth)
+                    case never:
+                        assert_never(never)
 
     def _hide(self, where: str, words: Words, why: str, depth: int) -> None:
         """One of these words may begin a command, or hold one."""
@@ -185,11 +186,7 @@ class _Scan:
     # --- words
 
     def _blanks(self) -> None:
-        match = _BLANKS.match(self._text, self._at)
-        self._at = match.end() if match else self._at
-        if self._text.startswith("#", self._at):
-            end = self._text.find("\n", self._at)
-            self._at = len(self._text) if end < 0 else end
+        self._take(_BLANKS)
 
     def _word(self) -> Word:
         """The word here; an empty one, at the same place, if there is none."""
@@ -252,9 +249,8 @@ class _Scan:
                 piece = self._expansion(quoted=True)
                 pieces.append(piece.text)
                 known = known and piece.known
-            elif match := _QUOTED.match(text, self._at):
-                pieces.append(match[0])
-                self._at = match.end()
+            else:
+                pieces.append(self._take(_QUOTED))
         if closer:
             self._lose("a quote is not closed")
         return Word("".join(pieces), known)
@@ -390,6 +386,12 @@ class _Scan:
             if following != "|":
                 self._lose("a pattern of case that cannot be read")
                 return
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+        return match[0]
 
     def _lines(self) -> None:
         self._blanks()
