@@ -6,22 +6,34 @@ Whoever waits here waits for something to appear; nothing sleeps.
 import os
 import re
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pexpect
+import pytest
 
 from scripts.fakemodel import FakeModel, Reply, serving
 
 ROOT = Path(__file__).parent.parent
 PROMPT = "bantam> "
+AT_ONCE_S = 1  # in which an interrupt brings the prompt back
 PATIENCE_S = 20  # for a machine that is busy; nothing takes as long
-# shells that run the program "$@" and tell of it
-WATCHED = 'echo "modes $(stty -g)"; sh -c \'echo "pid $$"; exec "$@"\' sh "$@"; echo "status $?, modes $(stty -g)"'
+SLOW = Reply("one two three four five six seven eight nine ten " * 20, delta_chars=5, pause_s=0.05)
+# shells that run the program "$@" and tell of it; its commands know the terminal as $TERMINAL
+WATCHED = """export TERMINAL="$(tty)"; echo "modes $(stty -g)"
+sh -c 'echo "pid $$"; exec "$@"' sh "$@"; echo "status $?, modes $(stty -g)"
+"""
 JOB = 'set -m; "$@"; echo "status $?"; fg; echo "status $?"; fg; echo "status $?"'
 ERRORS_APART = 'exec "$@" 2>errors'
+BASH = 'PROGRAM="$*" PS1="shell> " exec bash --norc --noprofile -i'
+needs_bash = pytest.mark.skipif(
+    which("bash") is None, reason="bash is not installed: no shell with job control to type at"
+)
 
 
 class Bantam:
@@ -76,8 +88,8 @@ class Bantam:
         self.send(line + "\r")
         return self.prompt()
 
-    def resize(self, columns: int) -> None:
-        self._child.setwinsize(24, columns)
+    def resize(self, columns: int, rows: int = 24) -> None:
+        self._child.setwinsize(rows, columns)
 
     def end(self) -> int:
         """Wait for the program's end; returns its exit status."""
@@ -86,6 +98,17 @@ class Bantam:
         self._child.close()
         assert self._child.exitstatus is not None, f"ended by signal {self._child.signalstatus}"
         return int(self._child.exitstatus)
+
+    def modes(self) -> list[Any]:
+        """The terminal's modes, as termios has them."""
+        return termios.tcgetattr(self._child.child_fd)
+
+    def cook(self) -> None:
+        """Give the terminal the modes that shells like: lines, echo, and keys that send signals."""
+        modes = self.modes()
+        modes[0] |= termios.ICRNL
+        modes[3] |= termios.ECHO | termios.ICANON | termios.ISIG
+        termios.tcsetattr(self._child.child_fd, termios.TCSANOW, modes)
 
     def hang_up(self) -> int:
         """Take the terminal away; returns the exit status."""
@@ -162,3 +185,15 @@ def results(fake: FakeModel) -> list[str]:
 def shell(command: str) -> Reply:
     """The model runs a command."""
     return Reply(calls=[("shell_exec", {"command": command})])
+
+
+def autosaved(home: Path) -> str:
+    return (home / ".bantam/sessions/autosave.json").read_text()
+
+
+def hung_up(fake: FakeModel) -> None:
+    """Wait until no request is under way any more. Raises AssertionError."""
+    until = time.monotonic() + PATIENCE_S
+    while fake.open:
+        assert time.monotonic() < until, "a connection is open"
+        time.sleep(0.01)

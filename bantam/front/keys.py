@@ -1,6 +1,6 @@
 """Key bindings of the REPL, where they differ from prompt_toolkit's.
 
-They bind to the editor alone: in its search line Enter and Ctrl+J end the search.
+Those of Enter bind to the editor alone: in its search line Enter and Ctrl+J end the search.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from prompt_toolkit.filters import Condition, emacs_mode, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
-def bindings(enter_is_lf: Callable[[], bool]) -> KeyBindings:
+def bindings(enter_is_lf: Callable[[], bool], suspend: Callable[[], None]) -> KeyBindings:
     """Enter submits and Ctrl+J (LF) is a newline; where LF is Enter, Alt+Enter alone is the newline."""
     made = KeyBindings()
     editing = has_focus(DEFAULT_BUFFER)
@@ -27,5 +27,9 @@ def bindings(enter_is_lf: Callable[[], bool]) -> KeyBindings:
     @made.add("escape", "c-j", filter=alt)
     def newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @made.add("c-z")
+    def stop(_: KeyPressEvent) -> None:
+        suspend()
 
     return made

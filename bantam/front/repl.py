@@ -51,6 +51,8 @@ async def _run(found: Setup, options: Sequence[str], resumed: Resumed | None, hi
     try:
         behind = partial(_load, found.config.endpoint)
         return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind).run()
+    except OSError:  # the terminal was gone before the first prompt
+        return 128 + signal.SIGHUP
     finally:
         chat.save()
         await chat.close()
@@ -102,10 +104,11 @@ class Repl:
     ) -> None:
         self._chat, self._screen = chat, screen
         self._keyboard, self._display = keyboard, display
+        self._modes = tty.Modes(keyboard)
         self._behind: Callable[[], None] | None = behind
         self._ahead: list[KeyPress] = []  # typed before the editor could take it
         self._status = 0
-        self._working = False  # a turn runs
+        self._typeahead: tty.TypeAhead | None = None  # a turn runs
         self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
         self._complained = False
         self._history = History(history, chat.clean, lambda: chat.config.save, self._complain)
@@ -114,7 +117,7 @@ class Repl:
     async def run(self) -> int:
         """The whole session; returns the exit status."""
         self._heed_signals()
-        with self._keyboard.raw_mode():  # all the time: what is typed during a turn is neither echoed nor changed
+        with self._modes.raw():  # all the time: what is typed during a turn is neither echoed nor changed
             tty.keep_typed_before(self._keyboard)
             self._greet()
             if self._chat.is_unfinished:
@@ -144,14 +147,15 @@ class Repl:
             self._prompt,
             multiline=True,
             prompt_continuation=self._continuation,
-            key_bindings=bindings(lambda: "lf" in (self._chat.config.enter, os.environ.get("BANTAM_ENTER"))),
+            key_bindings=bindings(
+                lambda: "lf" in (self._chat.config.enter, os.environ.get("BANTAM_ENTER")), self._suspend
+            ),
             history=self._history,
             completer=Completions(lambda: sorted(self._chat.sessions(), reverse=True), self._keys),
             complete_in_thread=True,
             complete_while_typing=False,
             search_ignore_case=True,
             enable_open_in_editor=True,
-            enable_suspend=True,
             interrupt_exception=Cancelled,
             input=self._keyboard,
             output=self._display,
@@ -167,6 +171,9 @@ class Repl:
         self._screen.fresh_line()
         self._ahead = get_typeahead(self._keyboard)
         settings, colored = self._chat.config, self._screen.colored
+        # a signal may have ended the last prompt in the middle of a search, or of Ctrl+Q
+        self._editor.layout.focus(self._editor.default_buffer)
+        self._editor.app.quoted_insert = False
         self._editor.style = COLORED if colored else PLAIN
         self._editor.color_depth = None if colored else ColorDepth.DEPTH_1_BIT
         self._editor.editing_mode = EditingMode.VI if settings.editing == "vi" else EditingMode.EMACS
@@ -205,12 +212,14 @@ class Repl:
     async def _turn(self, work: Awaitable[object]) -> None:
         """One line for the chat. Raises Quit."""
         work = asyncio.ensure_future(work)
-        self._working = True
+        self._typeahead = tty.TypeAhead(
+            self._keyboard, self._display, self._chat.interrupt, self._suspend, self._end_of_input
+        )
         try:
-            with tty.TypeAhead(self._keyboard, self._display, self._chat.interrupt).reading():
+            with self._typeahead.reading():
                 await self._carry_out(work)
         finally:
-            self._working = False
+            self._typeahead = None
 
     async def _carry_out(self, work: Awaitable[object]) -> None:
         try:
@@ -228,9 +237,52 @@ class Repl:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: self._unexpected(context.get("exception") or context["message"]))
         loop.add_signal_handler(signal.SIGINT, self._stop, Cancelled())
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             loop.add_signal_handler(number, self._end, 128 + number)
+        self._heed_job_control()
         self._screen.unwritable = lambda _: self._end(128 + signal.SIGHUP)  # the terminal is gone
+
+    def _heed_job_control(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+        loop.add_signal_handler(signal.SIGCONT, self._go_on)
+
+    def _suspend(self) -> None:
+        """To the background with the terminal as a shell wants it, until the shell has us go on."""
+        loop, app = asyncio.get_running_loop(), self._editor.app
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            loop.remove_signal_handler(number)
+        with suppress(OSError):  # of a terminal that is gone, which whoever reads will notice
+            if self._typeahead:
+                self._typeahead.mark_pastes(False)
+            elif app.is_running and not self._lent:
+                app.renderer.erase()
+        self._modes.stop_job()
+        self._heed_job_control()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the terminal back: after SIGSTOP nobody could prepare it for the shell, nor the shell for us."""
+        app = self._editor.app
+        if self._lent:
+            return
+        self._modes.retake()
+        with suppress(OSError):  # SIGCONT comes with SIGHUP, too
+            if self._typeahead:
+                self._typeahead.mark_pastes(True)
+            elif app.is_running and not app.is_done:
+                self._display.write_raw("\r")
+                app.renderer.reset()
+                app.invalidate()
+
+    @property
+    def _lent(self) -> bool:
+        """Whether another program, the user's editor, has the terminal."""
+        return self._editor.app._running_in_terminal
+
+    def _end_of_input(self) -> None:
+        if tty.is_gone(self._keyboard):
+            self._end(128 + signal.SIGHUP)
 
     def _end(self, code: int) -> None:
         self._status = self._status or code
@@ -239,12 +291,15 @@ class Repl:
     def _stop(self, why: Exception) -> None:
         """Stop the turn, or the editor with `why`."""
         app = self._editor.app
-        if self._working:
+        if self._typeahead:
             asyncio.get_running_loop().call_soon(self._chat.interrupt)  # once the turn has begun
         elif app.is_running and not app.is_done:
             app.exit(exception=why)
 
     def _unexpected(self, bug: object) -> None:
+        if tty.is_gone(self._keyboard):  # of which anything may complain that paints, and nobody would see it
+            self._end(128 + signal.SIGHUP)
+            return
         words = f"{type(bug).__name__}: {bug}" if isinstance(bug, Exception) else str(bug)
         self._say(f"bantam: unexpected error: {' '.join(words.split())}")
 

@@ -7,8 +7,9 @@ import asyncio
 import os
 import signal
 import sys
+import termios
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO, TextIOWrapper
 from typing import Any
 
@@ -32,6 +33,7 @@ from bantam.core import view
 
 PROMPT = "bantam> "
 ESCAPE_S = 0.1  # a sequence of a key comes at once: an escape that stays alone for so long is the key Escape
+CTRL_C, CTRL_D, PASTE_END = "\x03", "\x04", "\x1b[201~"
 LAST_LINE = " class:last-line"  # what prompt_toolkit adds to the style of a window's last line
 COLUMNS_MIN = 20  # narrower, and there is no room for indenting
 
@@ -45,9 +47,17 @@ class Keyboard(Vt100Input):
         super().__init__(sys.stdin)
 
     def read_keys(self) -> list[KeyPress]:
-        keys = super().read_keys()
-        if not keys and not os.isatty(self.fileno()):  # a terminal that is gone can be read for ever, to no end
-            self.stdin_reader.closed = True
+        text = self.stdin_reader.read()
+        if not os.isatty(self.fileno()):
+            self.stdin_reader.closed = True  # it is gone, and could be read for ever, to no end
+        elif self.stdin_reader.closed:  # somebody has left it in line mode, which makes an end of file of the key
+            self.stdin_reader.closed, text = False, CTRL_D
+        elif (
+            text == CTRL_C and self.vt100_parser._in_bracketed_paste
+        ):  # its end was lost, and all else would be with it
+            self.vt100_parser.feed(PASTE_END)
+        self.vt100_parser.feed(text)
+        keys, self._buffer = self._buffer, []
         return keys
 
 
@@ -173,11 +183,52 @@ def keep_typed_before(keyboard: Vt100Input) -> None:
     store_typeahead(keyboard, keyboard.flush_keys())
 
 
-class TypeAhead:
-    """Keys that come while a turn runs: kept for the next prompts. Ctrl+C is not kept but calls `interrupt`."""
+class Modes:
+    """The terminal's modes: raw within `raw`, and otherwise what they were when that began."""
 
-    def __init__(self, keyboard: Input, display: Output, interrupt: Callable[[], None]) -> None:
-        self._keyboard, self._display, self._interrupt = keyboard, display, interrupt
+    def __init__(self, keyboard: Vt100Input) -> None:
+        self._raw = keyboard.raw_mode()
+
+    @contextmanager
+    def raw(self) -> Iterator[None]:
+        with self._raw:
+            yield
+
+    def retake(self) -> None:
+        """Raw again, after somebody else had the terminal. In the background this stops until it is ours."""
+        with suppress(termios.error):  # the terminal is gone, which whoever reads or writes will notice
+            self._raw.__enter__()
+
+    def stop_job(self) -> None:
+        """Stop the process group as the terminal itself would at Ctrl+Z. Returns when it goes on.
+
+        Nothing stops where no shell is that could go on with it.
+        """
+        self._raw.__exit__(None, None, None)
+        os.kill(0, signal.SIGTSTP)
+
+
+def is_gone(keyboard: Vt100Input) -> bool:
+    """Whether the terminal went away. What is no terminal can only end."""
+    return isinstance(keyboard, Keyboard) and not os.isatty(keyboard.fileno())
+
+
+class TypeAhead:
+    """Keys that come while a turn runs: kept for the next prompts.
+
+    Ctrl+C is not kept but calls `interrupt`, Ctrl+Z calls `suspend`, and the end of the input `end`.
+    """
+
+    def __init__(
+        self,
+        keyboard: Input,
+        display: Output,
+        interrupt: Callable[[], None],
+        suspend: Callable[[], None],
+        end: Callable[[], None],
+    ) -> None:
+        self._keyboard, self._display = keyboard, display
+        self._interrupt, self._suspend, self._end = interrupt, suspend, end
         self._kept: list[KeyPress] = []
         self._escape: asyncio.TimerHandle | None = None
 
@@ -186,17 +237,17 @@ class TypeAhead:
         """Read keys meanwhile. What was read too early by the last prompt counts as typed now."""
         loop = asyncio.get_running_loop()
         with self._keyboard.raw_mode(), self._keyboard.attach(self._read):
-            self._pastes(True)
+            self.mark_pastes(True)
             loop.call_soon(self._take, get_typeahead(self._keyboard))  # once the turn has begun
             try:
                 yield
             finally:
                 if self._escape:
                     self._escape.cancel()
-                self._pastes(False)
+                self.mark_pastes(False)
                 store_typeahead(self._keyboard, self._kept)
 
-    def _pastes(self, marked: bool) -> None:
+    def mark_pastes(self, marked: bool) -> None:
         """Have the terminal mark pastes, so that their line ends are no Enter."""
         if marked:
             self._display.enable_bracketed_paste()
@@ -206,6 +257,8 @@ class TypeAhead:
 
     def _read(self) -> None:
         self._take(self._keyboard.read_keys())
+        if self._keyboard.closed:
+            self._end()
         if self._escape:
             self._escape.cancel()
         self._escape = asyncio.get_running_loop().call_later(ESCAPE_S, self._flush)
@@ -221,10 +274,3 @@ class TypeAhead:
                 self._suspend()
             elif key.key != Keys.CPRResponse:
                 self._kept.append(key)
-
-    def _suspend(self) -> None:
-        """To the background, the whole process group as the terminal itself would do it."""
-        self._pastes(False)
-        with self._keyboard.cooked_mode():
-            os.kill(0, signal.SIGTSTP)
-        self._pastes(True)
