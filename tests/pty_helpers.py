@@ -130,6 +130,80 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
 
 
+class Window:
+    """What a terminal of `rows` and `columns` shows of a program's bytes, and what it has kept for scrolling back.
+
+    Like some real ones, it keeps the window, too, when all of it is erased at once.
+    """
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self._rows, self._columns = rows, columns
+        self._gone: list[str] = []
+        self._lines = [""] * rows
+        self._x = self._y = 0
+        self._wraps = True
+
+    def text(self) -> list[str]:
+        """All lines from the first, without blanks at their ends."""
+        return [line.rstrip() for line in [*self._gone, *self._lines]]
+
+    def feed(self, data: str) -> "Window":
+        for piece in re.finditer(r"\x1b\[([?>]?)([0-9;]*)([A-Za-z])|([^\x1b])", data):
+            private, numbers, letter, char = piece.groups()
+            if char:
+                self._put(char)
+            elif private:
+                self._wraps = letter == "h" if numbers == "7" else self._wraps
+            else:
+                self._obey(letter, int(numbers.partition(";")[0] or 0))
+        return self
+
+    def _obey(self, letter: str, number: int) -> None:
+        many = number or 1
+        match letter:
+            case "A":
+                self._y = max(0, self._y - many)
+            case "B":
+                self._y = min(self._rows - 1, self._y + many)
+            case "C":
+                self._x = min(self._columns - 1, self._x + many)
+            case "D":
+                self._x = max(0, min(self._x, self._columns - 1) - many)
+            case "J" | "K":
+                assert number == 0
+                if letter == "J":
+                    if (self._x, self._y) == (0, 0):
+                        self._gone += self._lines
+                    self._lines[self._y + 1 :] = [""] * (self._rows - self._y - 1)
+                self._lines[self._y] = self._lines[self._y][: self._x]
+            case _:
+                assert letter == "m", letter
+
+    def _put(self, char: str) -> None:
+        match char:
+            case "\r":
+                self._x = 0
+            case "\b":
+                self._x = max(0, min(self._x, self._columns - 1) - 1)
+            case "\n":
+                self._feed_line()
+            case _:
+                if self._x == self._columns:
+                    self._x = 0 if self._wraps else self._columns - 1
+                    if self._wraps:
+                        self._feed_line()
+                line = self._lines[self._y].ljust(self._x)
+                self._lines[self._y] = line[: self._x] + char + line[self._x + 1 :]
+                self._x += 1
+
+    def _feed_line(self) -> None:
+        if self._y == self._rows - 1:
+            self._gone.append(self._lines.pop(0))
+            self._lines.append("")
+        else:
+            self._y += 1
+
+
 Start = Callable[..., Bantam]
 
 

@@ -1,6 +1,7 @@
 """What terminals, shells and signals can do to the program, in scenes on real ones."""
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from tests.pty_helpers import (
     SLOW,
     WATCHED,
     Bantam,
+    Window,
     autosaved,
     hung_up,
     model,
@@ -192,6 +194,37 @@ def test_ctrl_z_gives_a_shell_its_terminal_and_takes_it_back(tmp_path: Path) -> 
 
 
 # --- a terminal that is small, slow or strange
+
+
+@pytest.mark.parametrize("rows", [2, 10])
+def test_a_text_taller_than_the_window_can_be_read_by_scrolling_back(tmp_path: Path, rows: int) -> None:
+    lines = [f"line {number}" for number in range(30)]
+    lines[7] += "-" * 60
+    with model(tmp_path, [Reply("Fine.")]) as (fake, start):
+        bantam = start()
+        bantam.prompt()
+        size_known = len(bantam.all)
+        bantam.resize(40, rows)
+        bantam.match(r"\x1b\[J(?s:.)*\x1b\[\?25h")  # painted anew
+        bantam.send("\x1b[200~" + "\r".join(lines) + "\x1b[201~")
+        bantam.expect("29")
+        before = len(bantam.all)
+        bantam.send("\r")
+        bantam.expect("Fine.")
+        assert bantam.prompt() == "\n"
+        assert said(fake) == ["\n".join(lines)]
+        bantam.leave()
+    assert "bantam> " not in bantam.all[before:].partition("Fine.")[0]  # whoever waits for a prompt waits for the next
+    shown = Window(rows, 40).feed(bantam.all[size_known:]).text()
+    text = shown[shown.index("bantam> line 0") : shown.index("Fine.")]
+    assert text == ["bantam> line 0", *wrapped(lines[1:])]
+    assert [shown.count(line) for line in (text[0], text[-1])] == [1, 1]
+
+
+def wrapped(lines: list[str]) -> list[str]:
+    """The lines as a terminal of 40 columns has them, indented by the prompt's width."""
+    indented = " " * 8 + ("\n" + " " * 8).join(lines)
+    return [piece for line in indented.split("\n") for piece in re.findall(".{1,40}", line)]
 
 
 def test_a_command_that_changes_the_terminal_changes_it_for_its_turn_only(tmp_path: Path) -> None:

@@ -125,10 +125,38 @@ class Painter(Renderer):
         super().render(app, layout)
         if is_done:
             size = self.output.get_size()
-            height = min(layout.container.preferred_height(size.columns, size.rows).preferred, size.rows)
-            self.output.write("\r\n" * max(1, height - self._cursor_pos.y))
-            self.output.erase_down()
+            height = layout.container.preferred_height(size.columns, size.rows + 1).preferred
+            if height > size.rows:
+                self._write_whole(app, layout, size.columns)
+            else:
+                self.output.write("\r\n" * max(1, height - self._cursor_pos.y))
+                self.output.erase_down()
             self.reset()
+
+    def _write_whole(self, app: Application[Any], layout: Layout, columns: int) -> None:
+        """Leave all of a text of which the window shows a part only, so that it can be read by scrolling back."""
+        buffer = layout.get_buffer_by_name(DEFAULT_BUFFER)
+        assert buffer is not None
+        assert self._attrs_for_style is not None
+        self._erase_window()
+        text = view.safe(buffer.text)
+        if columns >= COLUMNS_MIN:
+            for part in (PROMPT[:-2], PROMPT[-2:]):  # in two, since this is no prompt to wait for
+                self.output.set_attributes(self._attrs_for_style["class:prompt"], app.color_depth)
+                self.output.write(part)
+                self.output.reset_attributes()
+            text = _indented(text)
+        self.output.write(text.replace("\n", "\r\n") + "\r\n")
+
+    def _erase_window(self) -> None:
+        """Erase the whole window, but not at once: some terminals keep what that erases, for scrolling back."""
+        self.output.write("\r")
+        self.output.cursor_up(self._cursor_pos.y)
+        self.output.cursor_down(1)
+        self.output.erase_down()
+        self.output.cursor_up(1)
+        self.output.erase_end_of_line()
+        self.output.enable_autowrap()
 
     def report_absolute_cursor_row(self, row: int) -> None:
         """Nothing here has asked: it is the answer to whatever ran before."""
