@@ -181,7 +181,12 @@ def during(keys: str, after: str, folder: Path) -> Listener:
 
 
 def test_what_is_typed_ahead_is_said_afterwards(tmp_path: Path) -> None:
-    assert during(f"one\rtwo\nlines\rth{CTRL_C}", "ree\r", tmp_path).lines == ["work", "one", "two\nlines", "three"]
+    assert during(f"one\rtwo\nlines\x1b[12;40R\rth{CTRL_C}", "ree\r", tmp_path).lines == [
+        "work",
+        "one",
+        "two\nlines",
+        "three",
+    ]
 
 
 def test_the_history_can_be_used_ahead(tmp_path: Path) -> None:

@@ -161,6 +161,25 @@ def test_a_shell_gets_its_terminal_as_it_was(tmp_path: Path, scene: str, how: st
         assert ended(bantam, modes) == 0
 
 
+def test_an_editor_that_is_stopped_keeps_the_terminal(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nstty -g >before; kill -TSTP 0; stty -g >after; printf edited >"$1"\n')
+    editor.chmod(0o700)
+    with model(tmp_path, echo) as (fake, start):
+        bantam = start(CAREFUL, EDITOR=str(editor))
+        modes, _ = watched(bantam)
+        bantam.prompt()
+        bantam.send("\x18\x05")
+        bantam.expect("stopped, modes")
+        bantam.send("\n")
+        bantam.expect("edited")
+        bantam.ask("")
+        assert said(fake) == ["edited"]
+        assert (bantam.work / "before").read_text() == (bantam.work / "after").read_text()
+        bantam.send("\x04")
+        assert ended(bantam, modes) == 0
+
+
 @needs_bash
 def test_ctrl_z_gives_a_shell_its_terminal_and_takes_it_back(tmp_path: Path) -> None:
     with model(tmp_path, [shell(WAITS), Reply("Done.")]) as (fake, start):

@@ -248,7 +248,7 @@ class Repl:
         loop.add_signal_handler(signal.SIGCONT, self._go_on)
 
     def _suspend(self) -> None:
-        """To the background with the terminal as a shell wants it, until the shell has us go on."""
+        """To the background, with the terminal as the shell had it, until the shell has us go on."""
         loop, app = asyncio.get_running_loop(), self._editor.app
         for number in (signal.SIGTSTP, signal.SIGCONT):
             loop.remove_signal_handler(number)
@@ -257,7 +257,9 @@ class Repl:
                 self._typeahead.mark_pastes(False)
             elif app.is_running and not self._lent:
                 app.renderer.erase()
-        self._modes.stop_job()
+        if not self._lent:
+            self._modes.give_back()
+        os.kill(0, signal.SIGTSTP)  # the whole process group, as the terminal would; without a shell nothing stops
         self._heed_job_control()
         self._go_on()
 

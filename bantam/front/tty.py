@@ -5,7 +5,6 @@ Nothing here knows what a turn is. The terminal is never asked anything, since n
 
 import asyncio
 import os
-import signal
 import sys
 import termios
 from collections.abc import Callable, Iterator
@@ -227,13 +226,9 @@ class Modes:
         with suppress(termios.error):  # the terminal is gone, which whoever reads or writes will notice
             self._raw.__enter__()
 
-    def stop_job(self) -> None:
-        """Stop the process group as the terminal itself would at Ctrl+Z. Returns when it goes on.
-
-        Nothing stops where no shell is that could go on with it.
-        """
+    def give_back(self) -> None:
+        """As they were, for the shell."""
         self._raw.__exit__(None, None, None)
-        os.kill(0, signal.SIGTSTP)
 
 
 def is_gone(keyboard: Vt100Input) -> bool:
