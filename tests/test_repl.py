@@ -20,6 +20,7 @@ from bantam.core.settings import Config
 from bantam.front.complete import Completions, History
 from bantam.front.repl import Repl
 from bantam.front.screen import Screen
+from bantam.front.tty import QUIET_S
 
 CTRL_C, CTRL_D, CTRL_R = "\x03", "\x04", "\x12"
 UP, DOWN, BACKSPACE, ESCAPE = "\x1b[A", "\x1b[B", "\x7f", "\x1b"
@@ -33,6 +34,7 @@ class Listener:
     def __init__(self, config: Config = PLAIN, act: Callable[[str], Awaitable[None]] | None = None) -> None:
         self.config, self.lines = config, list[str]()
         self.interrupted = asyncio.Event()
+        self.ask: Callable[[str, str], Awaitable[str]]
         self._act = act
 
     async def line(self, text: str) -> None:
@@ -73,9 +75,9 @@ async def repl(
         assert isinstance(keyboard, PosixPipeInput)
         keyboard.send_text(early)
         screen = Screen("transcript", environ={"TERM": "dumb"})
-        running = asyncio.ensure_future(
-            Repl(listener, screen, keyboard, display, str(folder / "history"), behind).run()
-        )
+        made = Repl(listener, screen, keyboard, display, str(folder / "history"), behind)
+        listener.ask = made.ask_key
+        running = asyncio.ensure_future(made.run())
         async with asyncio.timeout(PATIENCE_S):
             await painted.wait()
             keyboard.send_bytes(keys.encode(errors="surrogateescape"))
@@ -207,6 +209,72 @@ def test_an_interrupt_that_comes_with_enter_is_for_the_turn(tmp_path: Path) -> N
         return listener.lines
 
     assert asyncio.run(scene()) == ["work", "more"]
+
+
+def asked(
+    early: str, presses: list[str], folder: Path, act: Callable[[Listener], Awaitable[list[str]]]
+) -> tuple[list[str], str]:
+    """What answers `act` gets, and the line that all other keys make.
+
+    `early` is typed before it asks, and afterwards each of `presses` for itself.
+    """
+
+    async def scene() -> tuple[list[str], str]:
+        answers, begun, typed = list[str](), asyncio.Event(), asyncio.Event()
+
+        async def turn(_: str) -> None:
+            if not begun.is_set():
+                begun.set()
+                await typed.wait()
+                answers.extend(await act(listener))
+
+        async def then(keyboard: PosixPipeInput) -> None:
+            await begun.wait()
+            keyboard.send_text(early)
+            typed.set()
+            for press in presses:
+                await asyncio.sleep(QUIET_S * 1.1)
+                keyboard.send_text(press)
+            keyboard.send_text("\r" + CTRL_D)
+
+        listener = Listener(act=turn)
+        assert await repl("work\r", listener, folder, DummyOutput(), then) == 0
+        return answers, "".join(listener.lines[1:])
+
+    return asyncio.run(scene())
+
+
+def test_what_was_typed_before_a_question_does_not_answer_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    async def act(listener: Listener) -> list[str]:
+        return [await listener.ask("run it?", "yna")]
+
+    assert asked("y", ["N"], tmp_path, act) == (["n"], "y")
+    assert "run it? [y/n/a]\n" in capfd.readouterr().out
+
+
+def test_only_a_key_of_its_own_answers_a_question(tmp_path: Path) -> None:
+    async def act(listener: Listener) -> list[str]:
+        return [await listener.ask("run it?", "yna")]
+
+    assert asked("", ["xy", "\x1b[200~y\x1b[201~", "a"], tmp_path, act) == (["a"], "xyy")
+
+
+def test_questions_are_asked_one_after_another(tmp_path: Path) -> None:
+    async def act(listener: Listener) -> list[str]:
+        return list(await asyncio.gather(listener.ask("this?", "yn"), listener.ask("and that?", "yn")))
+
+    assert asked("", ["y", "n"], tmp_path, act) == (["y", "n"], "")
+
+
+def test_a_question_can_be_interrupted(tmp_path: Path) -> None:
+    async def act(listener: Listener) -> list[str]:
+        question = asyncio.ensure_future(listener.ask("run it?", "yn"))
+        await listener.interrupted.wait()
+        question.cancel()
+        await asyncio.wait([question])
+        return []
+
+    assert asked("", [CTRL_C, "y"], tmp_path, act) == ([], "y")
 
 
 def test_a_bug_costs_one_turn_and_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -109,6 +109,7 @@ class Repl:
         self._ahead: list[KeyPress] = []  # typed before the editor could take it
         self._status = 0
         self._typeahead: tty.TypeAhead | None = None  # a turn runs
+        self._asking = asyncio.Lock()
         self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
         self._complained = False
         self._history = History(history, chat.clean, lambda: chat.config.save, self._complain)
@@ -220,6 +221,17 @@ class Repl:
                 await self._carry_out(work)
         finally:
             self._typeahead = None
+
+    async def ask_key(self, question: str, keys: str) -> str:
+        """Ask in the middle of a turn for one of `keys`, lower-case letters; whoever asks next waits for the answer.
+
+        What was typed before the question stood answers nothing. Ctrl+C stops the turn, which is to cancel this.
+        """
+        async with self._asking:
+            assert self._typeahead is not None
+            return await self._typeahead.answer(
+                keys, lambda: self._screen.say(f"{question} [{'/'.join(keys)}]", "prompt")
+            )
 
     async def _carry_out(self, work: Awaitable[object]) -> None:
         try:

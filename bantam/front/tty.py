@@ -5,6 +5,7 @@ Nothing here knows what a turn is. The terminal is never asked anything, since n
 
 import asyncio
 import os
+import select
 import sys
 import termios
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from bantam.core import view
 
 PROMPT = "bantam> "
 ESCAPE_S = 0.1  # a sequence of a key comes at once: an escape that stays alone for so long is the key Escape
+QUIET_S = 0.5  # a key that comes sooner after another belongs to it
 CTRL_C, CTRL_D, PASTE_END = "\x03", "\x04", "\x1b[201~"
 LAST_LINE = " class:last-line"  # what prompt_toolkit adds to the style of a window's last line
 COLUMNS_MIN = 20  # narrower, and there is no room for indenting
@@ -253,6 +255,9 @@ class TypeAhead:
         self._keyboard, self._display = keyboard, display
         self._interrupt, self._suspend, self._end = interrupt, suspend, end
         self._kept: list[KeyPress] = []
+        self._kept_at = 0.0  # of the loop's clock, when the last of them came
+        self._asked: asyncio.Future[str] | None = None
+        self._answers = ""
         self._escape: asyncio.TimerHandle | None = None
 
     @contextmanager
@@ -269,6 +274,21 @@ class TypeAhead:
                     self._escape.cancel()
                 self.mark_pastes(False)
                 store_typeahead(self._keyboard, self._kept)
+
+    async def answer(self, answers: str, show: Callable[[], None]) -> str:
+        """Which of these letters is typed, once `show` has shown what they mean.
+
+        Everything else is kept as ever, and so is a letter that comes in the middle of what somebody types: it
+        may well have been meant for that, before the question could be seen.
+        """
+        while not self._keyboard.closed and select.select([self._keyboard.fileno()], [], [], 0)[0]:
+            self._read()
+        show()
+        self._asked, self._answers = asyncio.get_running_loop().create_future(), answers
+        try:
+            return await self._asked
+        finally:
+            self._asked = None
 
     def mark_pastes(self, marked: bool) -> None:
         """Have the terminal mark pastes, so that their line ends are no Enter."""
@@ -295,5 +315,14 @@ class TypeAhead:
                 self._interrupt()
             elif key.key == Keys.ControlZ:
                 self._suspend()
-            elif key.key != Keys.CPRResponse:
+            elif key.key != Keys.CPRResponse and not self._is_answer(key):
                 self._kept.append(key)
+                self._kept_at = asyncio.get_running_loop().time()
+
+    def _is_answer(self, key: KeyPress) -> bool:
+        """Whether the key answers a question, which is thereby answered."""
+        letter, quiet_s = key.key.lower(), asyncio.get_running_loop().time() - self._kept_at
+        if not self._asked or self._asked.done() or letter not in list(self._answers) or quiet_s < QUIET_S:
+            return False
+        self._asked.set_result(letter)
+        return True
