@@ -32,9 +32,9 @@ from bantam.front.keys import bindings
 from bantam.front.screen import Screen
 from bantam.front.setup import Setup
 from bantam.shell import address, model
-from bantam.shell.store import Resumed
+from bantam.shell.store import Resumed, user_home
 
-HISTORY_FILE = "~/.bantam_history"
+HISTORY_FILE = ".bantam_history"
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 # a prompt in some colour, even if it is the usual one, is painted with the blank at its end
 PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
@@ -42,7 +42,7 @@ PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefa
 
 def run(found: Setup, options: Sequence[str], resumed: Resumed | None) -> int:
     """Talk until the user leaves or a signal ends it; returns the exit status."""
-    return asyncio.run(_run(found, options, resumed, os.path.expanduser(HISTORY_FILE)))
+    return asyncio.run(_run(found, options, resumed, str(user_home() / HISTORY_FILE)))
 
 
 async def _run(found: Setup, options: Sequence[str], resumed: Resumed | None, history: str) -> int:
