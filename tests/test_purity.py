@@ -65,6 +65,7 @@ MAY_SPELL = {  # where a provider's JSON is taken apart or put together, and why
     "core/assemble.py": WIRE_KEYS,  # the deltas of a stream are not messages yet
     "core/body.py": {"choices", "finish_reason"},  # whether a chunk is an answer at all
     "core/shellwords.py": {"function"},  # a keyword of shells
+    "core/report.py": {"reasoning"},  # a type of our own events
     "core/tools.py": {"function"},  # the tool definitions of a request
     "front/script.py": WIRE_KEYS,  # plays the server of the tour
 }
