@@ -35,9 +35,10 @@ def main() -> None:
     except KeyboardInterrupt:  # before the signal handlers stand
         code = 130
     except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
-        words = f"bantam: unexpected error: {type(bug).__name__}: {bug}; please report it\n"
+        from bantam.core import status
+
         with suppress(OSError):
-            os.write(2, words.encode(errors="replace"))
+            os.write(2, f"bantam: {status.unexpected(bug)}\n".encode(errors="replace"))
         code = 1
     try:
         if sys.stdout:  # None where it was closed before the start

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bantam.core import input, report
 from bantam.core.config import Problem
 from bantam.core.effects import (
+    ANSWERED,
     CallStarted,
     Emit,
     Output,
@@ -65,7 +66,7 @@ def test_what_all_turns_used_is_summed_and_the_last_answer_is_the_runs() -> None
     assert (end["answer"], end["usage"]) == ("two", {"calls": 3, "tokens_in": 13, "tokens_out": 24})
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason is not Reason.DONE])
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason not in ANSWERED])
 def test_words_of_a_turn_that_did_not_end_well_are_no_answer(reason: Reason) -> None:
     *_, turn, end = events_of(UserSaid("x"), done("one"), UserSaid("y"), done("half", reason))
     assert (turn["reason"], turn["answer"], end["answer"]) == (reason.value, None, None)

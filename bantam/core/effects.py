@@ -110,6 +110,10 @@ class Reason(StrEnum):
         return f"Reason.{self.name}"
 
 
+ANSWERED = (Reason.DONE, Reason.UNAPPROVED)
+"""The ends of a turn that have an answer."""
+
+
 @dataclass(frozen=True)
 class Finish:
     """An agent's turn is over. `why` is one line when it did not end well. Never leaves the core."""

@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bantam.core import limits
 from bantam.core.effects import (
+    ANSWERED,
     CallStarted,
     Emit,
     Notice,
-    Reason,
     Requesting,
     ResultDelta,
     ResultEnded,
@@ -157,16 +158,12 @@ def _settled(report: Report, *agents: Id) -> tuple[Report, list[Json]]:
 
 def _turn_ended(report: Report, turn: TurnEnded) -> tuple[Report, list[Json]]:
     report, events = _settled(report, *(who for who, _ in report.halves))
-    answer = turn.text if turn.reason is Reason.DONE and report.prompted else None
+    answer = turn.text if turn.reason in ANSWERED and report.prompted else None
     usage, returned = _usage(turn.spent), list(report.returned)
     events.append(_event(report, "usage", (), **usage))
     events.append(
         _event(report, "turn.end", (), reason=str(turn.reason), answer=answer, usage=usage, returned=returned)
     )
-    total = Spent(
-        report.spent.calls + turn.spent.calls,
-        report.spent.tokens_in + turn.spent.tokens_in,
-        report.spent.tokens_out + turn.spent.tokens_out,
-    )
+    total = limits.add(report.spent, turn.spent)
     last = answer if report.prompted else report.answer
     return replace(report, prompted=None, returned=(), answer=last, spent=total), events

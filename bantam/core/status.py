@@ -5,6 +5,7 @@ from bantam.core.effects import Reason
 DONE = 0
 FAILED = 1
 USAGE = 2  # usage or configuration
+SIGNALLED = 128  # plus the signal's number
 READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it
 
 LIMIT = 3  # a budget, or the guard against cycles
@@ -22,3 +23,8 @@ _STATUS = {
 
 def of(reason: Reason) -> int:
     return _STATUS[reason]
+
+
+def unexpected(bug: Exception) -> str:
+    """One line about what no run should meet."""
+    return f"unexpected error: {type(bug).__name__}: {bug}; please report it"

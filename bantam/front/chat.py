@@ -29,8 +29,8 @@ from bantam.core.messages import Messages
 from bantam.core.presets import LOCAL
 from bantam.core.redact import Redactor
 from bantam.front import setup
-from bantam.front.screen import Screen
 from bantam.front.setup import Setup
+from bantam.front.watcher import Watcher
 from bantam.shell import files, local, process, store, timer
 from bantam.shell.files import StoreError
 from bantam.shell.model import Model
@@ -49,7 +49,7 @@ class Chat:
         self,
         found: Setup,
         options: Sequence[str],
-        screen: Screen,
+        screen: Watcher,
         autosaves: bool = True,
         environ: Mapping[str, str] = os.environ,
         resumed: Resumed | None = None,
@@ -116,10 +116,24 @@ class Chat:
         except StoreError as problem:
             return self._refuse(str(problem))
 
+    def add(self, text: str) -> None:
+        """Say something while a turn runs: the model hears it with its next call."""
+        self.runtime.tell(UserSaid(text))
+
     def interrupt(self) -> None:
         """Stop the turn, if there is one."""
-        if self.runtime.busy:
+        if self.busy:
             self.runtime.tell(Interrupted())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return self.runtime.busy
+
+    @property
+    def log_id(self) -> str | None:
+        """The id of this run's log, once there is one."""
+        return self._log.id or None
 
     async def close(self) -> None:
         """Leave nothing running."""
@@ -332,6 +346,7 @@ class Chat:
                 self._complain(problem)
 
     def _write_log(self, now: float, event: Event) -> None:
+        self.screen.hear(now, event)
         if self.config.save:
             try:
                 self._log.append(now, event)

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +12,7 @@ from bantam.core.trust import Untrusted
 
 if TYPE_CHECKING:
     from bantam.front import setup
+    from bantam.front.jsonlines import JsonLines
 
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
 EPILOG = """\
@@ -31,11 +32,19 @@ class Parser(argparse.ArgumentParser):
         leave(message)
 
 
+class Left(SystemExit):
+    """Wrong usage or configuration; `why` is one line."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(status.USAGE)
+        self.why = why
+
+
 def leave(why: str) -> NoReturn:
     """One line about wrong usage or configuration, and out."""
     with suppress(OSError):  # the status says it too
         os.write(2, f"bantam: {why}\n".encode(errors="replace"))
-    sys.exit(status.USAGE)
+    raise Left(why)
 
 
 def parser() -> Parser:
@@ -69,12 +78,33 @@ def parser() -> Parser:
         choices=("auto", "require", "ignore"),
         help="with -p: wait 3 s for piped input to begin (auto, the default), as long as it takes, or not at all",
     )
+    add("--json", action="store_true", help="events for programs on standard output: one JSON object a line")
+    add(
+        "--input",
+        choices=["json"],
+        metavar="json",
+        help="take prompts as JSON objects, one a line, while turns run too; with events as --json",
+    )
     add("--version", action="store_true", help="show the version")
     return made
 
 
 def run(arguments: list[str]) -> int:
     """The whole program; returns the exit status."""
+    if not _wants_events(arguments):
+        return _run(arguments, None)
+    from bantam.front import jsonlines
+
+    lines = jsonlines.JsonLines()
+    return jsonlines.guarded(lines, lambda: _run(arguments, lines))
+
+
+def _wants_events(arguments: Sequence[str]) -> bool:
+    """Whether events are told, looked for before anything else: wrong usage is told as events too."""
+    return any(word in ("--json", "--input") or word.startswith("--input=") for word in arguments)
+
+
+def _run(arguments: list[str], events: "JsonLines | None") -> int:
     options, unknown = parser().parse_known_args(["--resume=" if word == "--resume" else word for word in arguments])
     if unknown:
         leave(f"unknown option {unknown[0]}; bantam --help lists them")
@@ -87,6 +117,8 @@ def run(arguments: list[str]) -> int:
         leave("-p and FILE exclude each other")
     if options.stdin is not None and options.prompt is None:
         leave("--stdin is for -p; other runs take standard input as - or as lines, or leave it alone")
+    options.events = events
+    _check_events(options)
     if options.folder is not None:
         from bantam.front.setup import working_directory
 
@@ -114,10 +146,20 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     return _front(options)
 
 
+def _check_events(options: argparse.Namespace) -> None:
+    if options.events and options.quiet:
+        leave("-q and --json exclude each other")
+    if options.events and options.file == "demo":
+        leave("demo tells no events; for a prompt file of that name say ./demo")
+    if options.input and (options.prompt is not None or options.file):
+        leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
+
+
 def _front(options: argparse.Namespace) -> int:
     from bantam.front import setup
 
-    edits = options.prompt is None and not options.file and os.isatty(0) and os.isatty(1) and not options.quiet
+    attended = os.isatty(0) and os.isatty(1) and not options.quiet and not options.events
+    edits = options.prompt is None and not options.file and attended
     found = setup.read(options.settings, os.environ)
     if isinstance(found, Untrusted) and edits:
         found = _asked(found, options.settings)

@@ -13,13 +13,15 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from types import FrameType
 
-from bantam.core import commands, messages, status
-from bantam.core.effects import Reason
+from bantam.core import commands, messages, report, status
+from bantam.core.effects import ANSWERED, Reason
+from bantam.core.record import dataclass
 from bantam.front import target
 from bantam.front.chat import Chat, Quit
 from bantam.front.cli import leave
 from bantam.front.screen import Mode, Screen
 from bantam.front.setup import Setup
+from bantam.front.watcher import Watcher
 from bantam.shell import model
 
 STDIN_GRACE_S = 3.0  # for the first byte of an inherited pipe in print mode
@@ -38,51 +40,78 @@ class Stop:
 
 def run(found: Setup, options: argparse.Namespace) -> int:
     """One run without an editor; returns the exit status."""
-    mode: Mode = "quiet" if options.quiet else "answer" if options.prompt is not None else "transcript"
     if options.output is not None:
         problem = target.problem(options.output)
         if problem is not None:
             leave(problem)
-    prompt = _prompt(options)
+    screen = _watcher(found, options)
+    prompt = None if options.input else _prompt(options)
     model.load()
     before = [signal.getsignal(number) for number in SIGNALS]
-    code, answer = asyncio.run(_run(found, options, mode, prompt))
+    end = asyncio.run(_run(found, options, screen, prompt))
     for number, handler in zip(SIGNALS, before, strict=True):  # a named pipe may let us wait for its reader
         signal.signal(number, handler)
-    if options.output is None or answer is None or code not in (0, status.READER_GONE):
-        return code
-    return target.write(options.output, answer) or code
+    reason, code = end.reason, end.code
+    if options.output is not None and end.answer is not None and code in (0, status.READER_GONE):
+        unwritten = target.write(options.output, end.answer)
+        reason, code = (Reason.FAILED, unwritten) if unwritten else (reason, code)
+    screen.end(reason, code, end.log_id)
+    return code
 
 
-async def _run(found: Setup, options: argparse.Namespace, mode: Mode, prompt: str | None) -> tuple[int, str | None]:
-    """The exit status, and the answer of the last turn if that ended well."""
-    screen = Screen(mode, found.config.color)
+@dataclass(frozen=True)
+class End:
+    """How a run ended: why, with which status, the last turn's answer if that ended well, and the id of its log."""
+
+    reason: str
+    code: int
+    answer: str | None
+    log_id: str | None = None
+
+
+def _watcher(found: Setup, options: argparse.Namespace) -> Watcher:
+    if options.events:
+        options.events.start(found.config.model)
+        events: Watcher = options.events
+        return events
+    mode: Mode = "quiet" if options.quiet else "answer" if options.prompt is not None else "transcript"
+    return Screen(mode, found.config.color)
+
+
+async def _run(found: Setup, options: argparse.Namespace, screen: Watcher, prompt: str | None) -> End:
     chat = Chat(found, options.settings, screen, autosaves=options.prompt is None, resumed=options.resumed)
     stop = Stop()
     _heed_signals(chat, screen, stop)
     gc.freeze()
     gc.enable()
     try:
-        if prompt is not None:
-            reason = await chat.say(prompt)
-            code, answer = status.of(reason), _answer(chat, reason)
-        else:
-            first = await chat.go_on() if chat.is_unfinished else Reason.DONE
-            code, answer = await _lines(chat, stop)
-            code = status.of(first) or code
+        end = await _turns(chat, screen, options, prompt, stop)
     finally:
         await chat.close()
     chat.save()
-    return stop.status or code, answer
+    reason = Reason.INTERRUPTED if stop.status else end.reason
+    return End(reason, stop.status or end.code, end.answer, chat.log_id)
 
 
-def _answer(chat: Chat, reason: Reason) -> str | None:
-    if reason not in (Reason.DONE, Reason.UNAPPROVED):
-        return None
-    return messages.last_words(chat.runtime.conversation)
+async def _turns(chat: Chat, screen: Watcher, options: argparse.Namespace, prompt: str | None, stop: Stop) -> End:
+    if prompt is not None:
+        return _end(chat, await chat.say(prompt))
+    first = await chat.go_on() if chat.is_unfinished else Reason.DONE
+    if options.input:
+        from bantam.front import driver
+
+        end = _end(chat, await driver.Driver(chat, screen).run(driver.read(0), stop.event))
+    else:
+        end = await _lines(chat, stop)
+    return end if first is Reason.DONE else End(first, status.of(first), end.answer)
 
 
-def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
+def _end(chat: Chat, reason: Reason) -> End:
+    said = reason in ANSWERED
+    return End(reason, status.of(reason), messages.last_words(chat.runtime.conversation) if said else None)
+
+
+def _heed_signals(chat: Chat, screen: Watcher, stop: Stop) -> None:
     loop = asyncio.get_running_loop()
 
     def end(code: int) -> None:
@@ -100,7 +129,7 @@ def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
 
     def stuck(_: int, frame: FrameType | None) -> None:
         # the loop will not come to `end` before a reader has taken what is being written
-        if frame is not None and frame.f_code is Screen._raw.__code__:
+        if frame is not None and frame.f_code is Watcher._raw.__code__:
             raise BrokenPipeError(errno.EPIPE, "nobody reads")
 
     signal.signal(signal.SIGALRM, stuck)
@@ -109,32 +138,34 @@ def _heed_signals(chat: Chat, screen: Screen, stop: Stop) -> None:
             loop.add_signal_handler(number, end, 128 + number)
             signal.signal(number, came)  # at once, even in a write; the loop has heard it all the same
     screen.unwritable = unwritable
+    if screen.lost:
+        unwritable(screen.lost)
 
 
-async def _lines(chat: Chat, stop: Stop) -> tuple[int, str | None]:
-    """Each line of standard input is one turn; a failed one does not stop the next.
+async def _lines(chat: Chat, stop: Stop) -> End:
+    """Each line of standard input is one turn; a failed one does not stop the next, but the end is its.
 
-    Returns the status of the first failure, and the last turn's answer if that ended well.
+    The answer is the last turn's, if that ended well.
     """
-    code, answer = 0, None
+    first, answer = End(Reason.DONE, status.DONE, None), None
     async with aclosing(_piped_lines(stop)) as lines:
         async for data in lines:
             if len(data) > INPUT_BYTES_MAX:
                 chat.screen.say(f"bantam: a line of standard input is {_too_long()}", error=True)
-                return code or status.USAGE, None
+                return End(report.USAGE, status.USAGE, None) if first.code == 0 else first
             line = _text(data).rstrip("\n")
             if not line.strip():
                 continue
             try:
-                reason = await chat.line(line)
+                end = _end(chat, await chat.line(line))
             except Quit:
                 break
-            code = code or status.of(reason)
+            first = end if first.code == 0 else first
             if commands.parse(line) is None:
-                answer = _answer(chat, reason)
+                answer = end.answer
             if stop.event.is_set():
                 break
-    return code, answer
+    return End(first.reason, first.code, answer)
 
 
 async def _piped_lines(stop: Stop) -> AsyncGenerator[bytes, None]:

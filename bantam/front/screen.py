@@ -3,36 +3,34 @@
 Writes UTF-8 under any locale, once per output, and no escape byte where no terminal is.
 """
 
-import errno
 import os
-import select
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
-from bantam.core import status, view
+from bantam.core import view
 from bantam.core.effects import (
+    ANSWERED,
     CallStarted,
     Emit,
     Notice,
-    Reason,
     Requesting,
     ResultDelta,
     Retrying,
     TextDelta,
     TurnEnded,
 )
+from bantam.front.watcher import Watcher
 
 Mode = Literal["transcript", "answer", "quiet"]
 """Everything on standard output; the answer there and the rest on standard error; the answer and errors only."""
 
 
-class Screen:
-    """Shows a run. `unwritable` is called once, with an exit status, when standard output takes nothing any more."""
+class Screen(Watcher):
+    """Shows a run to a person."""
 
     def __init__(self, mode: Mode, color: str = "auto", environ: Mapping[str, str] = os.environ) -> None:
+        super().__init__()
         self.mode = mode
-        self.unwritable: Callable[[int], None] = lambda status: None
-        self.gone = False
         self._terminals = {fd: os.isatty(fd) for fd in (1, 2)}
         self._environ = environ
         self._columns = {1: view.Column(), 2: view.Column()}
@@ -70,7 +68,7 @@ class Screen:
                     self._put(2, emit)
             case "answer":
                 self._hold(emit)
-        if self.mode != "transcript" and isinstance(output, TurnEnded) and output.reason is Reason.DONE:
+        if self.mode != "transcript" and isinstance(output, TurnEnded) and output.reason in ANSWERED:
             self._answer(output.text)
 
     def say(self, text: str, style: str = "", error: bool = False) -> None:
@@ -149,25 +147,3 @@ class Screen:
             self._raw(fd, "".join(view.ansi(style, text) for style, text in pairs))
         else:
             self._raw(fd, "".join(text for _, text in pairs))
-
-    def _raw(self, fd: int, text: str) -> None:
-        data = memoryview(text.encode(errors="replace"))
-        if fd == 1 and self.gone:
-            return
-        while data:
-            try:
-                data = data[os.write(fd, data) :]
-            except BlockingIOError:
-                select.select([], [fd], [])
-            except OSError as problem:
-                if fd == 1:
-                    self._give_up(problem)
-                return
-
-    def _give_up(self, problem: OSError) -> None:
-        """A reader or a terminal that went away is no error; a full disk is."""
-        self.gone = True
-        quiet = problem.errno in (errno.EPIPE, errno.EIO)
-        if not quiet:
-            self._raw(2, f"bantam: cannot write to standard output: {problem.strerror}\n")
-        self.unwritable(status.READER_GONE if quiet else status.FAILED)
