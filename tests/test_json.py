@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 
 from bantam.core import input, tree
 from bantam.core.config import Problem
-from bantam.core.effects import CallModel, Reason, RunShell, Sleep
+from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Reason, RunShell, Sleep
 from bantam.core.events import (
+    AnswerChecked,
+    Approved,
     CommandEnded,
+    Denied,
     Event,
     Interrupted,
     ModelChunks,
@@ -119,7 +122,13 @@ class Host:
         self.lines, self.ended = lines, asyncio.Event()
         self.runtime = Runtime(
             tree.start(replace(world.config(dice), max_al_iterations=pick(dice, (5, 3, 1))), "sys"),
-            {CallModel: self._call, RunShell: self._run, Sleep: self._sleep},
+            {
+                CallModel: self._call,
+                RunShell: self._run,
+                Sleep: self._sleep,
+                AskApproval: self._ask,
+                CheckAnswer: self._check,
+            },
             lines.show,
             lambda said: None,
             lines.hear,
@@ -181,6 +190,14 @@ class Host:
         self.now += request.seconds
         await self._wait()
         yield TimerFired(request.id)
+
+    async def _ask(self, request: AskApproval) -> AsyncGenerator[Event, None]:
+        await self._wait()
+        yield Approved(request.id) if chance(self.dice, 50) else Denied(request.id, chance(self.dice, 50))
+
+    async def _check(self, request: CheckAnswer) -> AsyncGenerator[Event, None]:
+        await self._wait()
+        yield AnswerChecked(request.id, pick(self.dice, ("", "no JSON")))
 
     async def _wait(self) -> None:
         self.now += self.dice.number(3) / 7
