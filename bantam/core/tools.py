@@ -125,7 +125,7 @@ def result(heard: Heard, ended: CommandEnded, timeout_s: float) -> str:
     output = "".join(heard.head) + _gap(ended.skipped) + ended.tail
     notes = []
     if ended.timed_out:
-        notes.append(f"[timed out after {timeout_s:g} s and was stopped]")
+        notes.append(f"[timed out after {round(timeout_s, 2):g} s and was stopped]")
     elif ended.signal:
         notes.append(f"[ended by {ended.signal}]")
     if ended.problem:
