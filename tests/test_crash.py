@@ -18,6 +18,7 @@ import pytest
 from scripts.fakemodel import Reply
 from tests.invariants import complaint
 from tests.program import Place, place, serving
+from tests.pty_helpers import Bantam
 
 HOMES, KILLS = 5, 20
 
@@ -168,7 +169,7 @@ def test_a_disk_that_takes_nothing_is_said_once_and_the_chat_goes_on(tmp_path: P
 
 
 def test_a_command_that_was_running_is_not_run_again(tmp_path: Path) -> None:
-    calls = [("shell_exec", {"command": "echo begun; echo x >> count.txt; sleep 60"})]
+    calls = [("shell_exec", {"command": "echo begun; echo x >> count.txt; echo $$ > command; exec sleep 60"})]
     with serving([Reply(calls=calls), Reply(text="never mind"), Reply(text="and so on")]) as fake:
         here = place(tmp_path, fake)
         run = here.start("-p", "do it")
@@ -186,7 +187,7 @@ def test_a_command_that_was_running_is_not_run_again(tmp_path: Path) -> None:
     assert said[-1]["content"].startswith("begun\n[lost: ")
     assert (here.work / "count.txt").read_text() == "x\n"
     assert (nothing.status, nothing.out) == (0, f"resumed {log.stem}: 6 messages\n")
-    subprocess.run(["pkill", "-f", "sleep 60"], check=False)
+    os.kill(int((here.work / "command").read_text()), signal.SIGKILL)
 
 
 def test_a_saved_session_is_resumed_with_the_settings_of_now(tmp_path: Path) -> None:
@@ -272,3 +273,25 @@ def _until(holds: Any) -> None:
     while not holds():
         assert time.monotonic() < limit
         os.sched_yield()
+
+
+def test_the_chat_goes_on_with_a_killed_one(tmp_path: Path) -> None:
+    calls = [("shell_exec", {"command": "echo $$ > command; echo begun; exec sleep 60"})]
+    with serving([Reply(calls=calls), Reply(text="never mind"), Reply(text="still here")]) as fake:
+        chat = Bantam(tmp_path, fake.endpoint, through='echo $$ > pid; exec "$@"')
+        chat.prompt()
+        chat.send("do it\r")
+        chat.expect("begun")
+        os.kill(int((chat.work / "pid").read_text()), signal.SIGKILL)
+        chat.stop()
+        again = Bantam(tmp_path, fake.endpoint, through='exec "$@" --resume')
+        first = again.prompt()
+        assert "resumed " in first
+        assert "[lost: Bantam was killed while this ran" in first
+        assert first.rstrip().endswith("never mind")
+        assert "still here" in again.ask("and now?")
+        again.leave()
+        said = fake.requests[-1].body["messages"]
+    assert complaint(tuple(said)) == ""
+    assert [m["role"] for m in said] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    os.kill(int((chat.work / "command").read_text()), signal.SIGKILL)
