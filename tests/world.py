@@ -9,6 +9,7 @@ import pickle
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from bantam.core import codec, failures, history, limits, tree
@@ -244,13 +245,11 @@ class World:
             match effect:
                 case Cancel(id):
                     self._forget(id)
-                case Emit(who, CallStarted(_, name, arguments)):
-                    call, times = self.row.get(who, ("", 0))
-                    self.row[who] = name + arguments, times + 1 if call == name + arguments else 1
                 case Emit(who, ResultStarted(call_id)):
                     self.results[who, call_id] = ""
                 case Emit(who, ResultDelta(call_id, text, glimpse=False)):
                     self.results[who, call_id] += text
+        self.row = rows(self.row, moment.effects)
         for request in moment.requests:
             self.open[request.id] = request
             self.used.add(request.id)
@@ -563,6 +562,18 @@ def _but_for_parameters(session: Session) -> Session:
         for path, agent in session.agents.items()
     }
     return replace(session, agents=agents)
+
+
+def rows(before: Mapping[Id, tuple[str, int]], effects: tuple[Effect, ...]) -> dict[Id, tuple[str, int]]:
+    """The last call of each agent, and how often it came in a row. One that cannot be used is like no other."""
+    row = dict(before)
+    for effect, following in zip_longest(effects, effects[1:]):
+        match effect:
+            case Emit(who, CallStarted(_, name, arguments)):
+                refused = isinstance(following, Emit) and isinstance(following.output, ResultStarted)
+                call, times = row.get(who, ("", 0))
+                row[who] = ("", 0) if refused else (name + arguments, times + 1 if call == name + arguments else 1)
+    return row
 
 
 def _backed_off(moment: Moment) -> bool:
