@@ -441,3 +441,51 @@ def nothing_runs(work: Path) -> None:
     """The command that was begun, if one was, is gone."""
     group = work / "group"
     assert not (group.exists() and living(int(group.read_text())))
+
+
+# --- the question about a command
+
+
+def test_a_command_that_asks_runs_when_the_user_says_so(tmp_path: Path) -> None:
+    def asks(command: str) -> Reply:
+        return Reply(calls=[("shell_exec", {"command": command})])
+
+    script = [asks("echo one > a"), asks("echo two > b"), asks("echo two > b"), Reply(text="done")]
+    (tmp_path / "work").mkdir()
+    with serving(script) as fake:
+        (tmp_path / "work" / "model.cfg").write_text(
+            f"endpoint={fake.endpoint}\nmodel=x\napprove=allow ls; deny rm *\n"
+        )
+        chat = Bantam(tmp_path, fake.endpoint)
+        chat.prompt()
+        chat.send("do it\r")
+        chat.expect("run echo one > a?")
+        chat.expect("[y/n/a]")
+        chat.send("n")
+        chat.expect("run echo two > b?")
+        chat.expect("[y/n/a]")
+        assert not (chat.work / "b").exists()
+        chat.send("a")  # always: the same command does not ask again
+        chat.expect("done")
+        chat.prompt()
+        chat.leave()
+        results = [m["content"] for m in fake.requests[-1].body["messages"] if m["role"] == "tool"]
+    assert results == ["not run: the user denied it", "\n\nexit: 0", "\n\nexit: 0"]
+    assert not (chat.work / "a").exists()
+    assert (chat.work / "b").read_text() == "two\n"
+    assert "approve=allow ls; deny rm *\n" in (chat.work / "model.cfg").read_text()
+
+
+def test_ctrl_c_takes_a_question_back_and_the_chat_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    with serving([Reply(calls=[("shell_exec", {"command": "touch a"})]), Reply(text="fine")]) as fake:
+        (tmp_path / "work" / "model.cfg").write_text(f"endpoint={fake.endpoint}\nmodel=x\napprove=ask\n")
+        chat = Bantam(tmp_path, fake.endpoint)
+        chat.prompt()
+        chat.send("do it\r")
+        chat.expect("[y/n/a]")
+        chat.send("\x03")
+        chat.prompt()
+        assert "fine" in chat.ask("never mind")
+        chat.leave()
+    assert not (chat.work / "a").exists()

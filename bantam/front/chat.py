@@ -5,17 +5,18 @@ The editor, piped lines and one-shot runs are small programs around this.
 
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from bantam.core import commands, config, history, tree
 from bantam.core.commands import Command
 from bantam.core.config import Problem
-from bantam.core.effects import CallModel, Emit, Reason, RunShell, Sleep, Summarised
+from bantam.core.effects import AskApproval, CallModel, Emit, Reason, RunShell, Sleep, Summarised
 from bantam.core.events import (
     Cleared,
     CompactAsked,
     ConfigChanged,
+    Denied,
     Event,
     Failure,
     Fault,
@@ -27,6 +28,7 @@ from bantam.core.events import (
 )
 from bantam.core.messages import Messages
 from bantam.core.presets import LOCAL
+from bantam.core.record import replace
 from bantam.core.redact import Redactor
 from bantam.front import setup
 from bantam.front.setup import Setup
@@ -59,6 +61,7 @@ class Chat:
         self._autosaves = autosaves
         self._complaints: set[str] = set()
         self._summary = ""
+        self.ask: Callable[[AskApproval], Awaitable[Event]] = self._nobody
         self._redactor = Redactor(setup.secrets(environ, found.key))
         self._store = Store(store.home())
         system = self.clean(found.system)
@@ -72,7 +75,12 @@ class Chat:
         start = time.monotonic() - (past.now if past else 0)
         self.runtime = Runtime(
             past.session if past else tree.start(found.config, system),
-            {CallModel: self._call, RunShell: self._run, Sleep: lambda request: timer.sleep(request, scale)},
+            {
+                CallModel: self._call,
+                RunShell: self._run,
+                Sleep: lambda request: timer.sleep(request, scale),
+                AskApproval: self._approval,
+            },
             self._show,
             self._keep,
             self._write_log,
@@ -146,6 +154,15 @@ class Chat:
     def save(self) -> None:
         """Save on the way out; what failed is said."""
         self._keep(self.runtime.conversation)
+
+    def always(self, command: str) -> None:
+        """Let exactly this command run without a question, for the rest of this run."""
+        from bantam.core import policy  # seldom needed
+
+        rules = policy.parse(self.config.approve)
+        if not isinstance(rules, Problem):
+            self.config = replace(self.config, approve=policy.render(policy.remember(rules, command)))
+            self.runtime.tell(ConfigChanged(self.config))
 
     def sessions(self) -> list[str]:
         """The ids that `/load` takes, for completion."""
@@ -318,6 +335,13 @@ class Chat:
     def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
         environment = setup.child_environment(self._environ, self._key)
         return process.run(request, environment, self._redactor.stream())
+
+    async def _approval(self, request: AskApproval) -> AsyncGenerator[Event, None]:
+        yield await self.ask(request)
+
+    async def _nobody(self, request: AskApproval) -> Event:
+        """What answers for whoever is not there."""
+        return Denied(request.id, nobody=True)
 
     def _start_local(self) -> None:
         """Have llama.cpp load its model while the user still types."""

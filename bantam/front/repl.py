@@ -23,7 +23,9 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 
 from bantam import __version__
-from bantam.core import commands, config, status
+from bantam.core import commands, config, status, view
+from bantam.core.effects import AskApproval
+from bantam.core.events import Approved, Denied, Event
 from bantam.core.settings import Config
 from bantam.front import tty
 from bantam.front.chat import Chat, Quit
@@ -35,6 +37,7 @@ from bantam.shell import address, model
 from bantam.shell.store import Resumed, user_home
 
 HISTORY_FILE = ".bantam_history"
+ASKED_CHARS_MAX = 200  # of a command in the question about it; the call above it has all of them
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 # a prompt in some colour, even if it is the usual one, is painted with the blank at its end
 PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
@@ -50,12 +53,24 @@ async def _run(found: Setup, options: Sequence[str], resumed: Resumed | None, hi
     chat = Chat(found, options, screen, resumed=resumed)
     try:
         behind = partial(_load, found.config.endpoint)
-        return await Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind).run()
+        repl = Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind)
+        chat.ask = partial(_approve, chat, repl)
+        return await repl.run()
     except OSError:  # the terminal was gone before the first prompt
         return 128 + signal.SIGHUP
     finally:
         chat.save()
         await chat.close()
+
+
+async def _approve(chat: Chat, repl: "Repl", request: AskApproval) -> Event:
+    """Ask the user about a command: yes, no, or always, which holds for the rest of this run."""
+    command = view.safe(" ".join(request.command.split()))
+    command = command if len(command) <= ASKED_CHARS_MAX else command[:ASKED_CHARS_MAX] + "…"
+    key = await repl.ask_key(f"run {command}? ({view.safe(request.why)}; y: yes, n: no, a: always)", "yna")
+    if key == "a":
+        chat.always(request.command)
+    return Denied(request.id) if key == "n" else Approved(request.id)
 
 
 class Conversation(Protocol):
