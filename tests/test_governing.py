@@ -20,6 +20,7 @@ from bantam.core.events import (
     AnswerChecked,
     Approved,
     CommandEnded,
+    ConfigChanged,
     Denied,
     Event,
     Failure,
@@ -32,6 +33,7 @@ from bantam.core.events import (
     ModelFailed,
     UserSaid,
 )
+from bantam.core.record import replace
 from bantam.core.settings import Config
 from bantam.core.state import Session
 from tests.invariants import complaint
@@ -257,3 +259,16 @@ def test_subagents_and_summaries_have_no_schema() -> None:
     assert "response_format" not in call.parameters
     turn.tell(*says((2, 1), text="no JSON"))
     assert turn.last == "no JSON"
+
+
+# --- a setting that changes in mid-turn
+
+
+def test_what_a_server_refused_is_forgotten_with_the_server_and_not_with_another_setting() -> None:
+    refusal = Failure(Fault.HTTP, '{"error": {"message": "Unsupported parameter", "param": "temperature"}}', 400)
+    turn = Turn().tell(UserSaid("x"), ModelFailed((1,), refusal), *says((2,), text="ok"))
+    assert turn.session.withheld == {"temperature"}
+    turn.tell(ConfigChanged(replace(turn.session.config, approve="ask")))
+    assert turn.session.withheld == {"temperature"}
+    turn.tell(ConfigChanged(replace(turn.session.config, model="another")))
+    assert turn.session.withheld == frozenset()
