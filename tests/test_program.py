@@ -166,7 +166,11 @@ def test_quiet_is_silent_beside_the_answer(tmp_path: Path) -> None:
         (Reply(status=429, headers={"Retry-After": "200"}), 75, "asks to wait 200 s"),
         (Reply(body="<html>"), 1, "HTML"),
         (Reply(body=""), 75, "empty body"),
-        (Reply(calls=[("shell_exec", {"command": "true"})]), 3, "stopped after 2 model calls (max_al_iterations)"),
+        (
+            Reply(calls=[("shell_exec", {"command": "true"})]),
+            3,
+            "stopped: 2 model calls were made in this turn (max_al_iterations)",
+        ),
     ],
 )
 def test_the_status_says_how_it_ended(tmp_path: Path, reply: Reply, status: int, words: str) -> None:
@@ -201,7 +205,7 @@ def test_no_network_is_a_failure_for_now(tmp_path: Path) -> None:
         (["-c", "timeout=x", "-p", "x"], "timeout must be a number of seconds"),
         (["-C", "missing", "-p", "x"], "missing: No such file"),
         (["models"], "models is not available in this version"),
-        (["-c", "approve=ask", "-p", "x"], "approve is not available"),
+        (["-c", "sandbox=bwrap", "-p", "x"], "sandbox is not available"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -487,14 +491,13 @@ def test_a_setting_given_for_the_run_gives_way_to_a_later_cfg(tmp_path: Path) ->
 def test_a_setting_that_is_switched_off_is_no_error(tmp_path: Path) -> None:
     with serving([HELLO]) as fake:
         here = place(tmp_path, fake)
-        ran = here.run(piped="/cfg temperature null\none\n/cfg max_seconds 5\n")
+        ran = here.run(piped="/cfg temperature null\none\n/cfg sandbox bwrap\n")
         assert "temperature" not in fake.requests[0].body
     assert "temperature is left out of requests" in ran.out
     assert (
-        ran.err
-        == "nothing was changed: model.cfg, line 4: max_seconds is not available in this version; remove the line\n"
+        ran.err == "nothing was changed: model.cfg, line 4: sandbox is not available in this version; remove the line\n"
     )
-    assert "max_seconds" not in (here.work / "model.cfg").read_text()
+    assert "sandbox" not in (here.work / "model.cfg").read_text()
 
 
 def test_a_key_in_the_system_prompt_is_neither_sent_nor_kept(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Slash commands: a line -> what it asks for. Shared by the editor and piped lines."""
 
 import difflib
+import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from bantam.core.record import dataclass
 
@@ -104,6 +107,14 @@ def parse(line: str) -> Command | None:
 def with_piped(prompt: str, piped: str) -> str:
     """A prompt joined by what was piped in, as a block that the model can tell from it."""
     return f"{prompt}\n\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt
+
+
+def with_schema(prompt: str, schema: Mapping[str, Any]) -> str:
+    """A prompt that asks for an answer of this schema; not every server enforces one, and none shows it the model."""
+    if not schema:
+        return prompt
+    written = json.dumps(schema, ensure_ascii=False)
+    return f"{prompt}\n\nAnswer with JSON alone, which satisfies this JSON Schema:\n{written}"
 
 
 def is_private(line: str) -> bool:

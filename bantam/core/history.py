@@ -4,10 +4,12 @@ A line is `[time, event]`; the first one is a header with the configuration and 
 """
 
 import json
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bantam.core import codec, tree
+from bantam.core.effects import Effect
 from bantam.core.events import Event, Lost
 from bantam.core.record import dataclass
 from bantam.core.settings import Config
@@ -23,6 +25,8 @@ class Past:
     session: Session
     now: float
     events: int
+    effects: tuple[Effect, ...] = ()
+    """What its last event caused."""
     problem: str = ""
     """Why it was read no further; "" for a log that is whole but for an unfinished last line."""
 
@@ -43,17 +47,22 @@ def fold(lines: Iterable[bytes]) -> Past:
     A line that cannot be read ends it, and what was before it counts. One without an end was being written
     when the process died.
     """
+    return deque(_pasts(lines), maxlen=1)[0]
+
+
+def effects(lines: Iterable[bytes]) -> Iterator[Effect]:
+    """Everything that a run did, in order. Raises ValueError for what is no log, or cannot be read further."""
+    for past in _pasts(lines):
+        if past.problem:
+            raise ValueError(past.problem)
+        yield from past.effects
+
+
+def _pasts(lines: Iterable[bytes]) -> Iterator[Past]:
+    """What a log has told after each line."""
     rest = iter(lines)
-    first = next(rest, b"")
-    if not first.endswith(b"\n"):
-        raise ValueError("it is empty")
-    head = json.loads(first)
-    if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
-        raise ValueError("it is not a log of this version")
-    config, system = codec.decode(head.get("config")), head.get("system")
-    if not isinstance(config, Config) or not isinstance(system, str):
-        raise ValueError("its header has no configuration")
-    past = Past(tree.start(config, system), 0.0, 0)
+    past = _begun(next(rest, b""))
+    yield past
     for written in rest:
         if not written.endswith(b"\n"):
             break
@@ -62,11 +71,25 @@ def fold(lines: Iterable[bytes]) -> Past:
             event = codec.decode(told)
             if not isinstance(event, Event):
                 raise ValueError("it holds no event")
-            session, _ = tree.step(past.session, event, float(now))
+            session, done = tree.step(past.session, event, float(now))
         except (ValueError, TypeError, RecursionError) as problem:
-            return Past(past.session, past.now, past.events, f"line {past.events + 2}: {problem}")
-        past = Past(session, float(now), past.events + 1)
-    return past
+            yield Past(past.session, past.now, past.events, (), f"line {past.events + 2}: {problem}")
+            return
+        past = Past(session, float(now), past.events + 1, done)
+        yield past
+
+
+def _begun(first: bytes) -> Past:
+    """What the header tells."""
+    if not first.endswith(b"\n"):
+        raise ValueError("it is empty")
+    head = json.loads(first)
+    if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
+        raise ValueError("it is not a log of this version")
+    config, system = codec.decode(head.get("config")), head.get("system")
+    if not isinstance(config, Config) or not isinstance(system, str):
+        raise ValueError("its header has no configuration")
+    return Past(tree.start(config, system), 0.0, 0)
 
 
 def recovery(session: Session) -> tuple[Event, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bantam.core import commands, config, history, tree
 from bantam.core.commands import Command
 from bantam.core.config import Problem
-from bantam.core.effects import AskApproval, CallModel, Emit, Reason, RunShell, Sleep, Summarised
+from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Emit, Reason, RunShell, Sleep, Summarised
 from bantam.core.events import (
     Cleared,
     CompactAsked,
@@ -33,7 +33,7 @@ from bantam.core.redact import Redactor
 from bantam.front import setup
 from bantam.front.setup import Setup
 from bantam.front.watcher import Watcher
-from bantam.shell import files, local, process, store, timer
+from bantam.shell import files, local, process, schema, store, timer
 from bantam.shell.files import StoreError
 from bantam.shell.model import Model
 from bantam.shell.runtime import Runtime
@@ -80,6 +80,7 @@ class Chat:
                 RunShell: self._run,
                 Sleep: lambda request: timer.sleep(request, scale),
                 AskApproval: self._approval,
+                CheckAnswer: schema.check,
             },
             self._show,
             self._keep,
@@ -105,7 +106,8 @@ class Chat:
     async def say(self, text: str) -> Reason:
         """Something for the model; what a killed run left open is told with it."""
         lost, self._lost = self._lost, ()
-        return (await self.runtime.turn(UserSaid(text), *lost)).reason
+        said = UserSaid(commands.with_schema(text, self.config.schema))
+        return (await self.runtime.turn(said, *lost)).reason
 
     @property
     def is_unfinished(self) -> bool:
@@ -305,12 +307,12 @@ class Chat:
 
     def _reconfigure(self, found: Setup) -> None:
         changed = (found.config.provider, found.config.model) != (self.config.provider, self.config.model)
-        self.config, self._key = found.config, found.key
+        self.config, self._key = replace(found.config, schema=self.config.schema), found.key
         self._redactor = Redactor((*self._redactor.secrets, found.key))  # the old key may still turn up
         self.runtime.redactor = self._model.redactor = self._redactor
         self._model.endpoint, self._model.key = found.config.endpoint, found.key
         self.screen.recolor(found.config.color)
-        self.runtime.tell(ConfigChanged(found.config))
+        self.runtime.tell(ConfigChanged(self.config))
         if changed:
             self._start_local()
 
@@ -341,6 +343,9 @@ class Chat:
 
     async def _nobody(self, request: AskApproval) -> Event:
         """What answers for whoever is not there."""
+        command = " ".join(request.command.split())
+        why = f"{command} ({request.why}); rules in approve= of model.cfg can allow it"
+        self.screen.say(f"nobody is there to approve: {why}", error=True)
         return Denied(request.id, nobody=True)
 
     def _start_local(self) -> None:

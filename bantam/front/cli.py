@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from bantam.core import status
 from bantam.core.config import Problem
+from bantam.core.record import replace
 from bantam.core.trust import Untrusted
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ with no FILE on a terminal: chat. With piped input: each line is one turn.
 files of the working directory: model.cfg (settings), system.txt (system prompt)
 kept in ~/.bantam (or BANTAM_HOME): sessions, logs; the input history in ~/.bantam_history
 
-exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached,
+exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached, 4 a command
+needed an approval that nobody could give, 5 the answer does not satisfy the schema,
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
-LATER = ("diff", "doctor", "eject", "models", "policy", "replay")  # names that later versions take
+LATER = ("diff", "doctor", "eject", "models", "replay")  # names that later versions take
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,7 +52,7 @@ def leave(why: str) -> NoReturn:
 def parser() -> Parser:
     made = Parser(
         "bantam",
-        usage="bantam [options] [FILE | - | -p TEXT | demo | trust]",
+        usage="bantam [options] [FILE | - | -p TEXT | demo | trust | policy]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -85,6 +87,8 @@ def parser() -> Parser:
         metavar="json",
         help="take prompts as JSON objects, one a line, while turns run too; with events as --json",
     )
+    add("--schema", metavar="FILE", help="the answer must be JSON that satisfies this JSON Schema")
+    add("--log", metavar="ID", help="with policy: judge the commands of a past run")
     add("--version", action="store_true", help="show the version")
     return made
 
@@ -135,6 +139,13 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
 
         done = trust.run(rest, options.settings, os.environ)
         return leave(done.text) if isinstance(done, Problem) else done
+    if options.file == "policy":
+        from bantam.front import policy
+
+        done = policy.run(rest, options.settings, options.log)
+        return leave(done.text) if isinstance(done, Problem) else done
+    if options.log is not None:
+        leave("--log is for policy")
     if options.file in LATER:
         leave(f"{options.file} is not available in this version; for a prompt file of that name say ./{options.file}")
     if rest:
@@ -165,6 +176,15 @@ def _front(options: argparse.Namespace) -> int:
         found = _asked(found, options.settings)
     if not isinstance(found, setup.Setup):
         leave(found.text)
+    if options.schema is not None:
+        from bantam.shell import schema
+
+        if edits:
+            leave("--schema needs a prompt: FILE, -, -p TEXT or piped lines")
+        read = schema.read(options.schema)
+        if isinstance(read, Problem):
+            leave(read.text)
+        found = replace(found, config=replace(found.config, schema=read))
     options.resumed = None
     if options.resume is not None:
         from bantam.shell.store import Store, home

@@ -145,11 +145,12 @@ class Store:
         """The ids that `/load` takes: sessions, then logs."""
         return [p.stem for p in (*_files(self.sessions, "*.json"), *_files(self.logs, "*.jsonl"))]
 
-    def find(self, wanted: str) -> str | Problem:
+    def find(self, wanted: str, logs_only: bool = False) -> str | Problem:
         """The id that is `wanted`, or the only one that begins so."""
         if not _ID.fullmatch(wanted):
             return Problem(f"{wanted[:60]!r} is no session id; /list shows them")
-        for folder, pattern in ((self.sessions, "*.json"), (self.logs, "*.jsonl")):  # what was saved on purpose first
+        places = ((self.sessions, "*.json"), (self.logs, "*.jsonl"))  # what was saved on purpose first
+        for folder, pattern in places[logs_only:]:
             known = sorted(path.stem for path in _files(folder, pattern))
             if wanted in known:
                 return wanted
