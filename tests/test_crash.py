@@ -281,7 +281,7 @@ def test_the_chat_goes_on_with_a_killed_one(tmp_path: Path) -> None:
         chat = Bantam(tmp_path, fake.endpoint, through='echo $$ > pid; exec "$@"')
         chat.prompt()
         chat.send("do it\r")
-        chat.expect("begun")
+        chat.expect("[tool result: shell_exec]")
         os.kill(int((chat.work / "pid").read_text()), signal.SIGKILL)
         chat.stop()
         again = Bantam(tmp_path, fake.endpoint, through='exec "$@" --resume')

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.core
 
 def written(world: World) -> bytes:
     """The log of a world's life."""
-    head = history.header("20260101-000000", "2026-01-01 00:00:00", SYSTEM, world.start)
+    head = history.header("20260101-000000", "2026-01-01 00:00:00", "", SYSTEM, world.start)
     lines: list[Json] = [head, *(history.line(now, event) for now, event in world.log)]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
@@ -80,7 +80,7 @@ def test_what_is_no_log_is_refused(data: bytes) -> None:
     "line", [b"3", b"[1]", b"[1, 2]", b'["x", {"type": "Interrupted"}]', b'[1, {"type": "Config"}]']
 )
 def test_a_line_without_an_event_is_named(line: bytes) -> None:
-    head = json.dumps(history.header("a", "b", "c", Config())).encode() + b"\n"
+    head = json.dumps(history.header("a", "b", "", "c", Config())).encode() + b"\n"
     assert history.fold([head, line + b"\n"]).problem.startswith("line 2: ")
 
 

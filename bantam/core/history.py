@@ -16,6 +16,7 @@ from bantam.core.settings import Config
 from bantam.core.state import Session
 
 VERSION = 1
+TIME_DIGITS = 6  # of a second
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,21 @@ class Past:
     events: int
     effects: tuple[Effect, ...] = ()
     """What its last event caused."""
+    event: Event | None = None
+    """Its last event."""
     problem: str = ""
     """Why it was read no further; "" for a log that is whole but for an unfinished last line."""
 
 
-def header(id: str, created: str, system: str, config: Config) -> dict[str, Any]:
-    """The first line of a log."""
-    return {"bantam_log": VERSION, "id": id, "created": created, "system": system, "config": codec.encode(config)}
+def header(id: str, created: str, started: str, system: str, config: Config) -> dict[str, Any]:
+    """The first line of a log. `created` is the time on the user's wall, `started` when the run began, in UTC."""
+    named = {"bantam_log": VERSION, "id": id, "created": created, "started": started}
+    return {**named, "system": system, "config": codec.encode(config)}
 
 
 def line(now: float, event: Event) -> list[Any]:
     """The line of an event."""
-    return [round(now, 6), codec.encode(event)]
+    return [round(now, TIME_DIGITS), codec.encode(event)]
 
 
 def fold(lines: Iterable[bytes]) -> Past:
@@ -47,18 +51,18 @@ def fold(lines: Iterable[bytes]) -> Past:
     A line that cannot be read ends it, and what was before it counts. One without an end was being written
     when the process died.
     """
-    return deque(_pasts(lines), maxlen=1)[0]
+    return deque(pasts(lines), maxlen=1)[0]
 
 
 def effects(lines: Iterable[bytes]) -> Iterator[Effect]:
     """Everything that a run did, in order. Raises ValueError for what is no log, or cannot be read further."""
-    for past in _pasts(lines):
+    for past in pasts(lines):
         if past.problem:
             raise ValueError(past.problem)
         yield from past.effects
 
 
-def _pasts(lines: Iterable[bytes]) -> Iterator[Past]:
+def pasts(lines: Iterable[bytes]) -> Iterator[Past]:
     """What a log has told after each line."""
     rest = iter(lines)
     past = _begun(next(rest, b""))
@@ -73,9 +77,9 @@ def _pasts(lines: Iterable[bytes]) -> Iterator[Past]:
                 raise ValueError("it holds no event")
             session, done = tree.step(past.session, event, float(now))
         except (ValueError, TypeError, RecursionError) as problem:
-            yield Past(past.session, past.now, past.events, (), f"line {past.events + 2}: {problem}")
+            yield Past(past.session, past.now, past.events, problem=f"line {past.events + 2}: {problem}")
             return
-        past = Past(session, float(now), past.events + 1, done)
+        past = Past(session, float(now), past.events + 1, done, event)
         yield past
 
 

@@ -32,8 +32,8 @@ from bantam.core.messages import NESTING_MAX, clean, json_object, map_text, nest
 from bantam.core.record import dataclass, field, replace
 
 VERSION = 1
-USAGE = "usage"  # the reason of a run that wrong usage or configuration ended; the others are those of a turn
-TIME_DIGITS = 6  # of a second, as in the log
+USAGE = "usage"  # the reason of a run that wrong usage or configuration ended; the others are those of a turn, or
+DIVERGED = "diverged"  # of a replay that differs from its tape
 
 Json = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Report:
 
 def heard(report: Report, event: Event, now: float) -> Report:
     """The report once an event has happened, before its outputs are told."""
-    report = replace(report, time=max(report.time, round(now, TIME_DIGITS)))
+    report = replace(report, time=max(report.time, now))
     match event:
         case UserSaid(text) if report.prompted is None and text.strip():
             return replace(report, prompted=True)

@@ -7,37 +7,35 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bantam.core import commands, config, history, tree
 from bantam.core.commands import Command
 from bantam.core.config import Problem
-from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Emit, Reason, RunShell, Sleep, Summarised
+from bantam.core.effects import AskApproval, Emit, Reason, Request, Summarised
 from bantam.core.events import (
     Cleared,
     CompactAsked,
     ConfigChanged,
     Denied,
     Event,
-    Failure,
-    Fault,
     Interrupted,
     Loaded,
-    ModelFailed,
     SummaryAsked,
     UserSaid,
 )
 from bantam.core.messages import Messages
-from bantam.core.presets import LOCAL
 from bantam.core.record import replace
 from bantam.core.redact import Redactor
 from bantam.front import setup
+from bantam.front.outside import Outside
 from bantam.front.setup import Setup
 from bantam.front.watcher import Watcher
-from bantam.shell import files, local, process, schema, store, timer
+from bantam.shell import files, store
 from bantam.shell.files import StoreError
-from bantam.shell.model import Model
-from bantam.shell.runtime import Runtime
+from bantam.shell.runtime import Handler, Runtime
 from bantam.shell.store import Resumed, Store
+from bantam.shell.tape import Player, Recorder
 
 
 class Quit(Exception):
@@ -55,6 +53,7 @@ class Chat:
         autosaves: bool = True,
         environ: Mapping[str, str] = os.environ,
         resumed: Resumed | None = None,
+        tape: Recorder | Player | None = None,
     ) -> None:
         self.config, self.screen = found.config, screen
         self._key, self._options, self._environ = found.key, options, environ
@@ -65,29 +64,25 @@ class Chat:
         self._redactor = Redactor(setup.secrets(environ, found.key))
         self._store = Store(store.home())
         system = self.clean(found.system)
-        self._log = resumed.log if resumed else self._store.new_log(found.config, system)
-        self._model = Model(found.config.endpoint, found.key, self._redactor)
-        self._local: local.LocalServer | None = None
-        self._local_problem = ""
-        self._start_local()
-        scale = setup.backoff_scale(environ)
+        self._log = resumed.log if resumed else self._store.new_log(found.config, system, screen.created)
+        self._system, self._first = system, found.config
+        self.player = tape if isinstance(tape, Player) else None
+        self._recorder = tape if isinstance(tape, Recorder) else None
+        self._outside = Outside(found.config, found.key, environ, self._redactor)
         past = resumed.past if resumed else None
         start = time.monotonic() - (past.now if past else 0)
+        handlers: dict[type[Request], Handler] = {**self._outside.handlers(), AskApproval: self._approval}
         self.runtime = Runtime(
             past.session if past else tree.start(found.config, system),
-            {
-                CallModel: self._call,
-                RunShell: self._run,
-                Sleep: lambda request: timer.sleep(request, scale),
-                AskApproval: self._approval,
-                CheckAnswer: schema.check,
-            },
+            dict.fromkeys(handlers, self.player.play) if self.player else handlers,
             self._show,
             self._keep,
             self._write_log,
             self._redactor,
-            lambda: time.monotonic() - start,
+            self.player.now if self.player else lambda: time.monotonic() - start,
         )
+        if self.player:
+            self.player.drive(self.runtime.tell, lambda: self.runtime.session)
         for notice in found.notices:
             screen.say(notice, "notice", error=True)
         if autosaves and found.config.save:
@@ -143,15 +138,13 @@ class Chat:
     @property
     def log_id(self) -> str | None:
         """The id of this run's log, once there is one."""
-        return self._log.id or None
+        return (self.player.tape.id if self.player else self._log.id) or None
 
     async def close(self) -> None:
         """Leave nothing running."""
         await self.runtime.close()
-        await self._model.close()
+        await self._outside.close()
         self._log.close()
-        if self._local:
-            self._local.stop()
 
     def save(self) -> None:
         """Save on the way out; what failed is said."""
@@ -306,37 +299,18 @@ class Chat:
         return Reason.DONE
 
     def _reconfigure(self, found: Setup) -> None:
-        changed = (found.config.provider, found.config.model) != (self.config.provider, self.config.model)
         self.config, self._key = replace(found.config, schema=self.config.schema), found.key
         self._redactor = Redactor((*self._redactor.secrets, found.key))  # the old key may still turn up
-        self.runtime.redactor = self._model.redactor = self._redactor
-        self._model.endpoint, self._model.key = found.config.endpoint, found.key
+        self.runtime.redactor = self._redactor
+        self._outside.reconfigure(self.config, self._key, self._redactor)
         self.screen.recolor(found.config.color)
         self.runtime.tell(ConfigChanged(self.config))
-        if changed:
-            self._start_local()
 
     def _refuse(self, why: str) -> Reason:
         self.screen.say(why, error=True)
         return Reason.FAILED
 
     # --- handlers and sinks
-
-    async def _call(self, request: CallModel) -> AsyncGenerator[Event, None]:
-        if self.config.provider == LOCAL:
-            try:
-                if self._local is None:
-                    raise local.LocalProblem(self._local_problem)
-                self._model.endpoint = await self._local.endpoint()
-            except local.LocalProblem as problem:
-                yield ModelFailed(request.id, Failure(Fault.REQUEST, str(problem)))
-                return
-        async for event in self._model.call(request):
-            yield event
-
-    def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
-        environment = setup.child_environment(self._environ, self._key)
-        return process.run(request, environment, self._redactor.stream())
 
     async def _approval(self, request: AskApproval) -> AsyncGenerator[Event, None]:
         yield await self.ask(request)
@@ -347,20 +321,6 @@ class Chat:
         why = f"{command} ({request.why}); rules in approve= of model.cfg can allow it"
         self.screen.say(f"nobody is there to approve: {why}", error=True)
         return Denied(request.id, nobody=True)
-
-    def _start_local(self) -> None:
-        """Have llama.cpp load its model while the user still types."""
-        if self._local:
-            self._local.stop()
-        self._local = None
-        if self.config.provider != LOCAL:
-            return
-        path = local.find_model(self.config.model)
-        if isinstance(path, local.LocalProblem):
-            self._local_problem = str(path)
-        else:
-            self._local = local.LocalServer(path)
-            self._local.begin()
 
     def _show(self, emit: Emit) -> None:
         if isinstance(emit.output, Summarised):
@@ -376,11 +336,24 @@ class Chat:
 
     def _write_log(self, now: float, event: Event) -> None:
         self.screen.hear(now, event)
-        if self.config.save:
-            try:
+        if self.player:
+            self.player.hear(event)
+        try:
+            if self.config.save:
                 self._log.append(now, event)
-            except StoreError as problem:
-                self._complain(problem)
+        except StoreError as problem:
+            self._complain(problem)
+        try:
+            if self._recorder:
+                self._recorder.append(now, event, self._header)
+        except StoreError as problem:
+            self.screen.say(str(problem), error=True)
+            self._recorder = None
+
+    def _header(self) -> dict[str, Any]:
+        """The first line of a tape."""
+        created = time.strftime("%Y-%m-%d %H:%M:%S")
+        return history.header(self._log.id, created, self.screen.created, self._system, self._first)
 
     def _complain(self, problem: StoreError) -> None:
         """Say once why nothing can be kept, be it the log or the session; the chat goes on."""

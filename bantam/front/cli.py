@@ -14,6 +14,7 @@ from bantam.core.trust import Untrusted
 if TYPE_CHECKING:
     from bantam.front import setup
     from bantam.front.jsonlines import JsonLines
+    from bantam.shell.tape import Player, Recorder
 
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
 EPILOG = """\
@@ -24,9 +25,10 @@ kept in ~/.bantam (or BANTAM_HOME): sessions, logs; the input history in ~/.bant
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached, 4 a command
 needed an approval that nobody could give, 5 the answer does not satisfy the schema,
+6 a replay differs from its tape,
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
-LATER = ("diff", "doctor", "eject", "models", "replay")  # names that later versions take
+LATER = ("doctor", "eject", "models")  # names that later versions take
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,7 +54,7 @@ def leave(why: str) -> NoReturn:
 def parser() -> Parser:
     made = Parser(
         "bantam",
-        usage="bantam [options] [FILE | - | -p TEXT | demo | trust | policy]",
+        usage="bantam [options] [FILE | - | -p TEXT | demo | trust | policy | replay | diff]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -88,6 +90,8 @@ def parser() -> Parser:
         help="take prompts as JSON objects, one a line, while turns run too; with events as --json",
     )
     add("--schema", metavar="FILE", help="the answer must be JSON that satisfies this JSON Schema")
+    add("--record", metavar="TAPE", help="write a tape of this run, which --replay plays")
+    add("--replay", metavar="TAPE", help="run again with a tape in place of the model, the shell and the clock")
     add("--log", metavar="ID", help="with policy: judge the commands of a past run")
     add("--version", action="store_true", help="show the version")
     return made
@@ -146,6 +150,11 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
         return leave(done.text) if isinstance(done, Problem) else done
     if options.log is not None:
         leave("--log is for policy")
+    if options.file in ("replay", "diff"):
+        from bantam.front import diff, replay
+
+        told = replay.run(rest) if options.file == "replay" else diff.run(rest)
+        return leave(told.text) if isinstance(told, Problem) else told
     if options.file in LATER:
         leave(f"{options.file} is not available in this version; for a prompt file of that name say ./{options.file}")
     if rest:
@@ -171,11 +180,14 @@ def _front(options: argparse.Namespace) -> int:
 
     attended = os.isatty(0) and os.isatty(1) and not options.quiet and not options.events
     edits = options.prompt is None and not options.file and attended
-    found = setup.read(options.settings, os.environ)
+    found = setup.read(options.settings, os.environ if options.replay is None else {})  # a replay needs no key
     if isinstance(found, Untrusted) and edits:
         found = _asked(found, options.settings)
     if not isinstance(found, setup.Setup):
         leave(found.text)
+    options.tape = _tape(options, edits)
+    if options.replay is not None:  # nothing is kept, and no model is started
+        found = replace(found, config=replace(found.config, save=False, provider=""))
     if options.schema is not None:
         from bantam.shell import schema
 
@@ -197,10 +209,33 @@ def _front(options: argparse.Namespace) -> int:
             leave("-o needs a prompt: FILE, -, -p TEXT or piped lines")
         from bantam.front import repl
 
-        return repl.run(found, options.settings, options.resumed)
+        return repl.run(found, options.settings, options.resumed, options.tape)
     from bantam.front import pipe
 
     return pipe.run(found, options)
+
+
+def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None":
+    """What records this run, or plays another one."""
+    if options.record is None and options.replay is None:
+        return None
+    if options.resume is not None or (options.record is not None and options.replay is not None):
+        leave("--record, --replay and --resume exclude each other")
+    from bantam.shell import tape
+
+    if options.record is not None:
+        try:
+            return tape.Recorder(options.record)
+        except OSError as problem:
+            leave(f"--record {options.record}: {problem.strerror or problem}")
+    if edits or options.input:
+        leave("--replay needs a prompt: FILE, -, -p TEXT or piped lines")
+    played = tape.read(options.replay)
+    if isinstance(played, Problem):
+        leave(f"--replay: {played.text}")
+    if options.events:
+        options.events.created = played.started
+    return tape.Player(played)
 
 
 def _asked(found: Untrusted, settings: list[str]) -> "setup.Setup | Untrusted | Problem":

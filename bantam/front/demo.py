@@ -81,7 +81,7 @@ def _attended() -> Callable[[Setup], int]:
 
     def begin(found: Setup) -> int:
         Screen("transcript", found.config.color).say(INTRODUCTION)
-        return repl.run(found, (), None)
+        return repl.run(found, (), None, None)
 
     return begin
 

@@ -5,7 +5,6 @@
 
 import io
 import signal
-import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from typing import NoReturn
@@ -21,11 +20,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class JsonLines(Watcher):
-    """Shows a run as events. `created` is when it began, on the wall clock."""
+    """Shows a run as events."""
 
     def __init__(self, out: int = 1, created: str | None = None) -> None:
         super().__init__(out)
-        self._created = created or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.created = created or self.created
         self._report = report.Report()
         self.started = False
         self._ended = False
@@ -34,7 +33,7 @@ class JsonLines(Watcher):
         """The first line, unless it was written."""
         if not self.started:
             self.started = True
-            self._write(report.started(__version__, self._created, model))
+            self._write(report.started(__version__, self.created, model))
 
     def hear(self, now: float, event: Event) -> None:
         self._report = report.heard(self._report, event, now)

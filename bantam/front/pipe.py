@@ -79,7 +79,14 @@ def _watcher(found: Setup, options: argparse.Namespace) -> Watcher:
 
 
 async def _run(found: Setup, options: argparse.Namespace, screen: Watcher, prompt: str | None) -> End:
-    chat = Chat(found, options.settings, screen, autosaves=options.prompt is None, resumed=options.resumed)
+    chat = Chat(
+        found,
+        options.settings,
+        screen,
+        autosaves=options.prompt is None,
+        resumed=options.resumed,
+        tape=options.tape,
+    )
     stop = Stop()
     _heed_signals(chat, screen, stop)
     gc.freeze()
@@ -89,6 +96,9 @@ async def _run(found: Setup, options: argparse.Namespace, screen: Watcher, promp
     finally:
         await chat.close()
     chat.save()
+    if chat.player and (problem := chat.player.finish()):
+        screen.say(f"bantam: {problem}", error=True)
+        return End(report.DIVERGED, status.DIVERGED, None, chat.log_id)
     reason = Reason.INTERRUPTED if stop.status else end.reason
     return End(reason, stop.status or end.code, end.answer, chat.log_id)
 

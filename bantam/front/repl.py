@@ -35,6 +35,7 @@ from bantam.front.screen import Screen
 from bantam.front.setup import Setup
 from bantam.shell import address, model
 from bantam.shell.store import Resumed, user_home
+from bantam.shell.tape import Recorder
 
 HISTORY_FILE = ".bantam_history"
 ASKED_CHARS_MAX = 200  # of a command in the question about it; the call above it has all of them
@@ -43,14 +44,16 @@ LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
 
 
-def run(found: Setup, options: Sequence[str], resumed: Resumed | None) -> int:
+def run(found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None) -> int:
     """Talk until the user leaves or a signal ends it; returns the exit status."""
-    return asyncio.run(_run(found, options, resumed, str(user_home() / HISTORY_FILE)))
+    return asyncio.run(_run(found, options, resumed, tape, str(user_home() / HISTORY_FILE)))
 
 
-async def _run(found: Setup, options: Sequence[str], resumed: Resumed | None, history: str) -> int:
+async def _run(
+    found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None, history: str
+) -> int:
     screen = Screen("transcript", found.config.color)
-    chat = Chat(found, options, screen, resumed=resumed)
+    chat = Chat(found, options, screen, resumed=resumed, tape=tape)
     try:
         behind = partial(_load, found.config.endpoint)
         repl = Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind)

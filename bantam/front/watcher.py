@@ -3,6 +3,7 @@
 import errno
 import os
 import select
+import time
 from collections.abc import Callable
 
 from bantam.core import status
@@ -19,6 +20,8 @@ class Watcher:
     def __init__(self, out: int = 1) -> None:
         self.unwritable: Callable[[int], None] = lambda status: None
         self.lost = 0
+        self.created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        """When the run began, on the wall clock."""
         self._out = out
 
     def hear(self, now: float, event: Event) -> None:

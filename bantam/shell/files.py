@@ -1,11 +1,13 @@
 """Files for the user alone: made 0600 whatever the umask, replaced whole or not at all, never through a link."""
 
 import fcntl
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 class StoreError(Exception):
@@ -96,6 +98,11 @@ def private(*folders: Path) -> None:
                 folder.chmod(0o700)
         except OSError as problem:
             raise failed("save", folder, problem) from None
+
+
+def json_line(value: Any) -> bytes:
+    """A JSON value as one line, with its end."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -4,13 +4,11 @@ It is locked as long as the run lives, so that nobody goes on with a run that ha
 """
 
 import itertools
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from bantam.core import history
 from bantam.core.events import Event
@@ -25,9 +23,9 @@ WAITING_BYTES_MAX = 16_000_000  # of events that a full disk did not take
 class Log:
     """`folder` has the logs; no id is used that a file of `sessions` has."""
 
-    def __init__(self, folder: Path, sessions: Path, config: Config, system: str) -> None:
+    def __init__(self, folder: Path, sessions: Path, config: Config, system: str, started: str = "") -> None:
         self._folder, self._sessions = folder, sessions
-        self._config, self._system = config, system
+        self._config, self._system, self._started = config, system, started
         self._fd: int | None = None
         self._size = 0
         self._waiting: list[bytes] = []
@@ -38,7 +36,7 @@ class Log:
         """Add one event. Raises StoreError; what the disk did not take is written with a later event."""
         if self._is_over:
             return
-        self._waiting.append(_line(history.line(now, event)))
+        self._waiting.append(files.json_line(history.line(now, event)))
         data = b"".join(self._waiting)
         try:
             self._fd = self._open() if self._fd is None else self._fd
@@ -95,7 +93,8 @@ class Log:
             self.id = id
             created = time.strftime("%Y-%m-%d %H:%M:%S")
             try:
-                self._write(fd, _line(history.header(id, created, self._system, self._config)))
+                header = history.header(id, created, self._started, self._system, self._config)
+                self._write(fd, files.json_line(header))
             except OSError:
                 os.close(fd)
                 raise
@@ -144,7 +143,3 @@ def fresh_ids(other: Path) -> Iterator[str]:
         id = f"{now}-{number}" if number else now
         if not any((other / f"{id}{kind}").exists() for kind in (".json", ".jsonl")):
             yield id
-
-
-def _line(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"

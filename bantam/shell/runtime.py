@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from bantam.core import tree
+from bantam.core import history, tree
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -76,7 +76,7 @@ class Runtime:
 
     def tell(self, event: Event) -> None:
         """Let `event` happen. Synchronous, so no two events ever interleave."""
-        now, event = self._clock(), self.redactor.event(event)
+        now, event = round(self._clock(), history.TIME_DIGITS), self.redactor.event(event)  # as the log will have it
         self._log(now, event)
         self.session, effects = tree.step(self.session, event, now)
         for effect in effects:

@@ -64,8 +64,8 @@ class Store:
         self.sessions, self.logs = root / "sessions", root / "logs"
         self._root = root
 
-    def new_log(self, config: Config, system: str) -> Log:
-        return Log(self.logs, self.sessions, config, system)
+    def new_log(self, config: Config, system: str, started: str = "") -> Log:
+        return Log(self.logs, self.sessions, config, system, started)
 
     # --- saving
 
