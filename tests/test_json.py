@@ -6,8 +6,10 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +37,7 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.redact import Redactor
+from bantam.front import driver
 from bantam.front.driver import Driver
 from bantam.front.jsonlines import JsonLines
 from bantam.shell.runtime import Runtime
@@ -48,6 +51,8 @@ from tests.world import Rolled
 HELLO = Reply("pelican", usage={"prompt_tokens": 3, "completion_tokens": 4})
 ASK_TWICE = [Reply("Looking. ", reasoning="hm", calls=[("shell_exec", {"command": "printf blue"})]), HELLO]
 RUNS_AN_EXAMPLE = 3
+DEADLINE_S = 60  # for a program that waits for ever
+TICKS = 9  # of the loop that a stopped turn takes to be over
 ANSWERS_MAX = 40  # of a generated run, after which the model says something plain
 
 
@@ -388,9 +393,12 @@ def test_subagents_are_told_apart_by_their_paths(tmp_path: Path) -> None:
 @contextmanager
 def running(here: Place, *arguments: str, **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
     process = here.start(*arguments, **options)
+    deadline = threading.Timer(DEADLINE_S, process.kill)
+    deadline.start()
     try:
         yield process
     finally:
+        deadline.cancel()
         process.kill()
         process.communicate()
 
@@ -467,7 +475,139 @@ def test_a_terminal_gets_lines_too_and_gives_them(tmp_path: Path) -> None:
     assert b"bantam>" not in seen
 
 
+def test_a_signal_between_two_turns_is_the_reason_of_the_run(tmp_path: Path) -> None:
+    with serving([HELLO]) as fake, running(place(tmp_path, fake), "--json", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"hello\n")
+        process.stdin.flush()
+        first = read_until(process, "turn.end")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+        assert process.stdout is not None
+        lines = events.read(b"".join([*first, process.stdout.read()]))
+    assert (lines[-1]["reason"], lines[-1]["exit"], lines[-1]["answer"]) == ("interrupted", 143, "pelican")
+
+
+def test_a_bug_is_an_error_and_the_last_line_still_comes() -> None:
+    script = "from bantam.front.jsonlines import *; sys.exit(guarded(JsonLines(), lambda: 1 // 0))"
+    ran = subprocess.run([sys.executable, "-c", f"import sys; {script}"], capture_output=True, check=False, timeout=60)
+    lines = events.read(ran.stdout)
+    assert (ran.returncode, ran.stderr, kinds(lines)) == (1, b"", ["run.start", "error", "run.end"])
+    assert "unexpected error: ZeroDivisionError" in lines[1]["message"]
+    assert (lines[-1]["reason"], lines[-1]["exit"]) == ("failed", 1)
+
+
+def test_nothing_follows_the_last_line() -> None:
+    with tempfile.TemporaryFile() as file:
+        told = JsonLines(file.fileno())
+        told.start("test")
+        told.end("done", 0, None)
+        told.say("too late", error=True)
+        told.end("failed", 1, None)
+        file.seek(0)
+        assert kinds(events.read(file.read())) == ["run.start", "run.end"]
+
+
 # --- a driver
+
+
+class Turns:
+    """A conversation that does nothing, and notes what it is asked for. `looked` is called before it says how it is."""
+
+    def __init__(self, looked: Callable[[], object] = lambda: None) -> None:
+        self.asked: list[str] = []
+        self.runs = False
+        self._looked, self._stopped = looked, asyncio.Event()
+
+    @property
+    def busy(self) -> bool:
+        self._looked()
+        return self.runs
+
+    async def say(self, text: str) -> Reason:
+        self.asked.append(f"say {text}")
+        self.runs = True
+        self._stopped.clear()
+        await self._stopped.wait()
+        for _ in range(TICKS):  # as a command takes its time to end
+            await asyncio.sleep(0)
+        self.asked.append("over")
+        return Reason.INTERRUPTED
+
+    def add(self, text: str) -> None:
+        self.asked.append(f"add {text}")
+
+    def interrupt(self) -> None:
+        self.asked.append("interrupt")
+        self.runs = False
+        self._stopped.set()
+
+
+async def drive(turns: Turns, *lines: bytes, ended: bool = False) -> Reason:
+    """What becomes of these lines, behind which a signal comes; or it has come already."""
+    over = asyncio.Event()
+
+    async def feed() -> AsyncIterator[bytes]:
+        if ended:
+            over.set()
+        for line in lines:
+            yield line
+        over.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(30):
+        return await Driver(turns, JsonLines()).run(feed(), over)
+
+
+def test_a_prompt_that_comes_with_a_signal_begins_no_turn() -> None:
+    turns = Turns()
+    asyncio.run(drive(turns, b'{"prompt": "a"}', ended=True))
+    assert turns.asked == ["interrupt"]
+
+
+def test_a_signal_that_comes_just_before_a_turn_begins_stops_it() -> None:
+    async def scene() -> list[str]:
+        over, loop = asyncio.Event(), asyncio.get_running_loop()
+        turns = Turns(lambda: loop.call_soon(over.set))
+
+        async def feed() -> AsyncIterator[bytes]:
+            yield b'{"prompt": "a"}'
+            await asyncio.Event().wait()
+
+        async with asyncio.timeout(30):
+            await Driver(turns, JsonLines()).run(feed(), over)
+        return turns.asked
+
+    assert asyncio.run(scene()) == ["say a", "interrupt", "over"]
+
+
+def test_two_prompts_that_come_at_once_are_one_turn() -> None:
+    turns = Turns()
+    asyncio.run(drive(turns, b'{"prompt": "a"}', b'{"prompt": "b"}'))
+    assert turns.asked == ["say a", "add b", "interrupt", "over"]
+
+
+def test_a_turn_that_the_driver_stops_is_no_failure_and_one_that_a_signal_stops_is() -> None:
+    stop, say = b'{"interrupt": true}', b'{"prompt": "a"}'
+    assert asyncio.run(drive(Turns(), say, stop, stop)) is Reason.DONE
+    assert asyncio.run(drive(Turns(), stop, say)) is Reason.INTERRUPTED
+
+
+def test_a_prompt_behind_an_interrupt_waits_until_the_stopped_turn_is_over() -> None:
+    turns = Turns()
+    asyncio.run(drive(turns, b'{"prompt": "a"}', b'{"interrupt": true}', b'{"prompt": "b"}'))
+    assert turns.asked == ["say a", "interrupt", "over", "say b", "interrupt", "over"]
+
+
+def test_many_lines_are_read() -> None:
+    async def count() -> int:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"\n" * 3 * driver.LINES_AHEAD_MAX)
+            file.seek(0)
+            async with asyncio.timeout(30):
+                return len([line async for line in driver.read(file.fileno())])
+
+    assert asyncio.run(count()) == 3 * driver.LINES_AHEAD_MAX
 
 
 class Talk:

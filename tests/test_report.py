@@ -79,6 +79,7 @@ def test_a_summary_is_no_answer_and_leaves_that_of_the_run() -> None:
 
 def test_what_is_said_during_a_turn_changes_nothing_about_it() -> None:
     assert events_of(CompactAsked(), UserSaid("x"), done("a summary"))[-1]["answer"] is None
+    assert events_of(UserSaid("x"), CompactAsked(), done("one"))[-1]["answer"] == "one"
     assert events_of(UserSaid(" \n"), CompactAsked(), done("a summary"))[-1]["answer"] is None
 
 

@@ -49,29 +49,29 @@ class Driver:
         while not over.done():
             turn = () if self._turn is None else (self._turn,)
             await asyncio.wait((line, over, *turn), return_when=asyncio.FIRST_COMPLETED)
-            if self._turn is not None and self._turn.done():
+            if self._turn is not None and (self._turn.done() or not self._chat.busy):
                 await self._settle()
-            if line.done():
+            if line.done() and not over.done():
                 data, number = line.result(), number + 1
                 if data is None:
                     break
-                await self._take(data, number)
+                self._take(data, number)
                 line = asyncio.ensure_future(_next(lines))
         for waiting in (line, over):
             waiting.cancel()
+        if ended.is_set():  # perhaps when the turn had not quite begun
+            self._chat.interrupt()
         await self._settle()
         return self.reason
 
-    async def _take(self, data: bytes, number: int) -> None:
+    def _take(self, data: bytes, number: int) -> None:
         match input.parse(data):
             case Prompt(text) if self._chat.busy:
                 self._chat.add(text)
             case Prompt(text):
-                await self._settle()
-                self._turn = asyncio.ensure_future(self._chat.say(text))
-                await asyncio.sleep(0)  # so that it runs when the next line is looked at
+                self._turn = asyncio.ensure_future(self._chat.say(text))  # begins before the next line can come
             case Interrupt():
-                self._stopped = self._stopped or self._chat.busy
+                self._stopped = self._chat.busy
                 self._chat.interrupt()
             case Problem(why):
                 self._screen.say(f"standard input, line {number}: {why}", error=True)

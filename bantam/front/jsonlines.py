@@ -47,7 +47,6 @@ class JsonLines(Watcher):
 
     def end(self, reason: str, code: int, session: str | None) -> None:
         """The last line, unless it was written."""
-        self.start(None)
         self._write(report.ended(self._report, reason, code, session))
         self._ended = True
 
