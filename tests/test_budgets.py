@@ -1,99 +1,184 @@
-"""Budgets of the real program: each axis ends the run with status 3 and one line that names it."""
+"""Budgets of a turn, with the real program: each ends it with status 3 and one line that names the setting."""
 
+import itertools
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts.fakemodel import Reply
+from tests import events
 from tests.invariants import complaint
-from tests.program import place, serving
+from tests.program import Ran, Reply, place, serving
 
-USED = {"prompt_tokens": 60, "completion_tokens": 40}
+SOON_S = 30  # far less than what would have gone on otherwise
+USAGE = {"prompt_tokens": 30, "completion_tokens": 30}
+PRICES = {"price_in": "10", "price_out": "20"}  # 0.0009 USD a call of that usage
+TURN, SAME = "the turn and its subagents", "the same call came more"
+HANGS = Reply(end="hang")
+Said = Callable[[Any], Reply]
 
 
-def asks(command: str, usage: dict[str, int] | None = USED) -> Reply:
-    return Reply(calls=[("shell_exec", {"command": command})], usage=usage)
+def busy(usage: dict[str, int] | None = USAGE, **more: Any) -> Said:
+    """A model that always asks for another command, except where the user says pelican."""
+    numbers = itertools.count()
+
+    def reply(body: Any) -> Reply:
+        if body["messages"][-1]["content"] == "pelican":
+            return Reply("pelican", usage=usage)
+        return Reply(calls=[("shell_exec", {"command": f"printf {next(numbers)}"})], usage=usage, **more)
+
+    return reply
 
 
-@pytest.mark.parametrize(
-    ("settings", "calls"),
-    [
-        ({"max_al_iterations": "3"}, 3),
-        ({"max_calls_total": "3"}, 3),
-        ({"max_tokens_total": "250"}, 3),
-        ({"max_cost_usd": "0.0003", "price_in": "1", "price_out": "1"}, 3),
-        ({"max_identical_calls": "2"}, 3),
-    ],
-)
-def test_each_budget_ends_the_turn_and_names_itself(tmp_path: Path, settings: dict[str, str], calls: int) -> None:
-    with serving([asks("echo x >> ran")]) as fake:
+def again(body: Any) -> Reply:
+    return Reply(calls=[("shell_exec", {"command": "true"})])
+
+
+def hangs(body: Any) -> Reply:
+    return Reply("pelican") if body["messages"][-1]["content"] == "pelican" else HANGS
+
+
+def stops(ran: Ran) -> list[str]:
+    return [line for line in ran.err.splitlines() if line.startswith("stopped: ")]
+
+
+AXES: dict[str, tuple[Said, dict[str, str], str, int]] = {
+    "iterations": (busy(), {"max_al_iterations": "2"}, "2 model calls were made in this turn (max_al_iterations)", 2),
+    "calls": (busy(), {"max_calls_total": "2"}, f"{TURN} have made 2 model calls (max_calls_total)", 2),
+    "tokens": (busy(), {"max_tokens_total": "100"}, "100 tokens are used up (max_tokens_total)", 2),
+    "cost": (busy(), {"max_cost_usd": "0.001", **PRICES}, "0.001 USD are used up (max_cost_usd)", 2),
+    "seconds": (hangs, {"max_seconds": "1.5"}, "1.5 seconds are over (max_seconds)", 1),
+    "cycle": (again, {"max_identical_calls": "2"}, f"{SAME} than 2 times in a row (max_identical_calls)", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("option", ["-q", "-p"])
+def test_each_budget_is_status_3_one_line_and_no_answer(tmp_path: Path, axis: str, option: str) -> None:
+    script, settings, words, calls = AXES[axis]
+    with serving(script) as fake:
         here = place(tmp_path, fake, **settings)
-        ran = here.run("-q", "-p", "x")
+        ran = here.run("-p", "x", "-o", "answer") if option == "-p" else here.ask("x", "-q", "-o", "answer")
         assert len(fake.requests) == calls
     assert (ran.status, ran.out) == (3, "")
-    assert ran.err.startswith("stopped: ")
-    assert ran.err.endswith(f"({next(iter(settings))})\n")
-    assert ran.err.count("\n") == 1
+    assert stops(ran) == [f"stopped: {words}"]
+    assert option == "-p" or ran.err.count("\n") == 1
+    assert not (here.work / "answer").exists()
 
 
-@pytest.mark.parametrize("reply", [asks("echo begun; sleep 60"), Reply(wait_s=60), Reply(text="x", end="hang")])
-def test_the_clock_ends_a_hung_request_and_a_running_command(tmp_path: Path, reply: Reply) -> None:
-    with serving([reply]) as fake:
-        here = place(tmp_path, fake, max_seconds="1")
-        begun = time.monotonic()
-        ran = here.ask("x")
-    assert ran.status == 3
-    assert time.monotonic() - begun < 30
-    assert ran.err.endswith("stopped: 1 seconds are over (max_seconds)\n")
-    assert complaint(tuple(here.autosave())) == ""
-    if reply.calls:
-        assert here.autosave()[-1]["content"].startswith("begun\n[timed out after ")
-
-
-def test_a_wait_that_would_outlast_the_time_is_the_end(tmp_path: Path) -> None:
-    with serving([Reply(status=503, body="busy", headers={"Retry-After": "90"})]) as fake:
-        ran = place(tmp_path, fake, max_seconds="30").run("-p", "x")
-    assert ran.status == 3
-    assert "max_seconds" in ran.err
-    assert "busy" in ran.err
-
-
-def test_eight_subagents_hold_a_budget_within_one_response_each(tmp_path: Path) -> None:
-    def answers(body: Any) -> Reply:
-        if "child" in body["messages"][0]["content"]:
-            return asks("true")
-        return Reply(calls=[("run_subagent", {"prompt": str(n)}) for n in range(8)], usage=USED)
-
-    with serving(answers) as fake:
-        ran = place(tmp_path, fake, max_tokens_total="1200").run("-p", "x")
-        calls = len(fake.requests)
-    assert ran.status == 3
-    assert 12 <= calls <= 12 + 8
-
-
-def test_the_next_line_has_a_budget_of_its_own_and_the_conversation_is_whole(tmp_path: Path) -> None:
-    script = [asks("true"), asks("true"), Reply(text="fine", usage=USED)]
+@pytest.mark.parametrize("axis", [axis for axis in AXES if axis != "cycle"])
+def test_the_next_line_goes_on_with_a_valid_conversation_and_a_fresh_budget(tmp_path: Path, axis: str) -> None:
+    script, settings, _, calls = AXES[axis]
     with serving(script) as fake:
-        here = place(tmp_path, fake, max_calls_total="2")
-        ran = here.run(piped="one\ntwo\n")
-        said = fake.requests[-1].body["messages"]
+        here = place(tmp_path, fake, **settings)
+        ran = here.run(piped="x\npelican\n")
+        assert len(fake.requests) == calls + 1
+        sent = fake.requests[-1].body["messages"]
+    assert ran.status == 3  # that of the first line that failed
+    assert ran.out.endswith("\npelican\n")
+    assert complaint(tuple(sent)) == ""
+    assert complaint(tuple(here.autosave())) == ""
+    assert [m["content"] for m in sent if m["role"] == "user"] == ["x", "pelican"]
+
+
+def test_events_name_the_budget(tmp_path: Path) -> None:
+    with serving(busy()) as fake:
+        ran = place(tmp_path, fake, max_tokens_total="100").run("--json", "-p", "x")
+    end = events.read(ran.out)[-1]
+    assert (end["reason"], end["exit"], end["answer"], ran.status) == ("tokens", 3, None, 3)
+    assert end["usage"] == {"calls": 2, "tokens_in": 60, "tokens_out": 60}
+
+
+def test_the_clock_ends_a_command_and_keeps_what_it_printed(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with serving([Reply(calls=[("shell_exec", {"command": "echo begun; sleep 60; touch late"})])]) as fake:
+        here = place(tmp_path, fake, max_seconds="2")
+        ran = here.ask("x", "-q")
+        assert len(fake.requests) == 1
+    assert time.monotonic() - begun < SOON_S
+    assert (ran.status, ran.out) == (3, "")
+    assert stops(ran) == ["stopped: 2 seconds are over (max_seconds)"]
+    result = here.autosave()[-1]
+    assert result["role"] == "tool"
+    assert result["content"].startswith("begun\n")
+    assert result["content"].endswith("exit: 124")
+    assert complaint(tuple(here.autosave())) == ""
+
+
+def test_the_clock_ends_an_answer_that_goes_on_and_on(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with serving([Reply("word " * 1000, delta_chars=5, pause_s=0.1)]) as fake:
+        ran = place(tmp_path, fake, max_seconds="0.6").run("-p", "x")
+    assert time.monotonic() - begun < SOON_S
+    assert (ran.status, ran.out, len(stops(ran))) == (3, "", 1)
+
+
+def test_a_wait_that_is_longer_than_the_clock_is_not_begun(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with serving([Reply(status=503, body="busy", headers={"Retry-After": "100"})]) as fake:
+        ran = place(tmp_path, fake, max_seconds="60").run("-p", "x")
+    assert time.monotonic() - begun < SOON_S
     assert ran.status == 3
-    assert ran.out.endswith("fine\n")
-    assert complaint(tuple(said)) == ""
+    assert stops(ran) == ["stopped: 60 seconds are over (max_seconds); the API answered 503: busy"]
 
 
-def test_where_the_server_counts_nothing_tokens_are_guessed(tmp_path: Path) -> None:
-    with serving([asks("true", None)]) as fake:
-        ran = place(tmp_path, fake, max_tokens_total="2000").run("-p", "x")
-        assert 2 <= len(fake.requests) <= 20
+@pytest.mark.parametrize("settings", [{"max_calls_total": "20"}, {"max_tokens_total": "1200"}])
+def test_eight_subagents_at_once_hold_it_within_one_response_each(tmp_path: Path, settings: dict[str, str]) -> None:
+    work = busy(wait_s=0.05)
+
+    def reply(body: Any) -> Reply:
+        if "this is a child agent" in body["messages"][0]["content"]:
+            return work(body)
+        return Reply(calls=[("run_subagent", {"prompt": f"part {n}"}) for n in range(8)], usage=USAGE)
+
+    with serving(reply) as fake:
+        here = place(tmp_path, fake, **settings)
+        ran = here.ask("x", "-q")
+        assert 20 <= len(fake.requests) < 20 + 8
     assert ran.status == 3
+    assert f"({next(iter(settings))})" in stops(ran)[-1]
+    assert complaint(tuple(here.autosave())) == ""
+    assert len([m for m in here.autosave() if m["role"] == "tool"]) == 8
 
 
-def test_a_server_that_refuses_to_count_is_asked_without(tmp_path: Path) -> None:
-    refusal = Reply(status=400, body='{"error": {"message": "unknown field stream_options"}}')
-    with serving([refusal, Reply(text="fine")]) as fake:
-        ran = place(tmp_path, fake, max_tokens_total="100000").run("-p", "x")
-        assert ["stream_options" in request.body for request in fake.requests] == [True, False]
-    assert (ran.status, ran.out) == (0, "fine\n")
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_where_a_server_sends_no_usage_it_is_estimated(tmp_path: Path, stream: str) -> None:
+    with serving(busy(usage=None)) as fake:
+        here = place(tmp_path, fake, max_tokens_total="3000", stream=stream)
+        ran = here.ask("x" * 4000, "-q")  # some 1000 tokens, and three calls
+        assert len(fake.requests) == 3
+    assert (ran.status, ran.out) == (3, "")
+
+
+def test_a_server_that_refuses_stream_options_is_estimated_too(tmp_path: Path) -> None:
+    work = busy(usage=None)
+
+    def reply(body: Any) -> Reply:
+        refusal = '{"error": {"message": "Unrecognized request argument supplied: stream_options"}}'
+        return Reply(status=400, body=refusal) if "stream_options" in body else work(body)
+
+    with serving(reply) as fake:
+        here = place(tmp_path, fake, max_cost_usd="0.03", price_in="10")
+        ran = here.ask("x" * 4000, "-q")
+        assert ["stream_options" in request.body for request in fake.requests] == [True, False, False, False]
+    assert (ran.status, ran.out) == (3, "")
+    assert stops(ran) == ["stopped: 0.03 USD are used up (max_cost_usd)"]
+
+
+def test_an_attempt_that_failed_is_a_call(tmp_path: Path) -> None:
+    with serving([Reply(status=503, body="busy")]) as fake:
+        ran = place(tmp_path, fake, max_calls_total="3").run("-p", "x")
+        assert len(fake.requests) == 3
+    assert (ran.status, len(stops(ran))) == (3, 1)
+
+
+def test_a_turn_that_ends_within_its_budgets_is_not_stopped(tmp_path: Path) -> None:
+    everything = {
+        "max_al_iterations": "1", "max_calls_total": "1", "max_tokens_total": "60", "max_cost_usd": "0.0009",
+        "max_seconds": "60", "max_identical_calls": "1", **PRICES,
+    }  # fmt: skip
+    with serving(busy()) as fake:
+        ran = place(tmp_path, fake, **everything).run("-p", "pelican")
+    assert (ran.status, ran.out) == (0, "pelican\n")

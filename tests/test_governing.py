@@ -169,6 +169,7 @@ def test_a_command_that_asks_waits_and_keeps_its_id() -> None:
     assert [(type(r), getattr(r, "command", "")) for r in turn.requests] == [(RunShell, "ls")]
     turn.tell(CommandEnded((2,), 0))
     assert turn.requests == [AskApproval((3,), "make", "no rule is about it")]
+    assert turn.tell(CommandEnded((3,), 0, "forged")).effects == ()
     turn.tell(Approved((3,)))
     assert [(type(r), getattr(r, "id", ())) for r in turn.requests] == [(RunShell, (3,))]
     turn.tell(CommandEnded((3,), 0, "made"))

@@ -110,11 +110,9 @@ def with_piped(prompt: str, piped: str) -> str:
 
 
 def with_schema(prompt: str, schema: Mapping[str, Any]) -> str:
-    """A prompt that asks for an answer of this schema; not every server enforces one, and none shows it the model."""
-    if not schema:
-        return prompt
-    written = json.dumps(schema, ensure_ascii=False)
-    return f"{prompt}\n\nAnswer with JSON alone, which satisfies this JSON Schema:\n{written}"
+    """A prompt joined by the wish for JSON that satisfies a schema, for servers that cannot be asked; {} for none."""
+    wish = "Answer with JSON alone, without a code fence or any other text. It must satisfy this JSON Schema:"
+    return f"{prompt}\n\n{wish}\n{json.dumps(schema, ensure_ascii=False)}" if schema else prompt
 
 
 def is_private(line: str) -> bool:

@@ -54,14 +54,6 @@ def fold(lines: Iterable[bytes]) -> Past:
     return deque(pasts(lines), maxlen=1)[0]
 
 
-def effects(lines: Iterable[bytes]) -> Iterator[Effect]:
-    """Everything that a run did, in order. Raises ValueError for what is no log, or cannot be read further."""
-    for past in pasts(lines):
-        if past.problem:
-            raise ValueError(past.problem)
-        yield from past.effects
-
-
 def pasts(lines: Iterable[bytes]) -> Iterator[Past]:
     """What a log has told after each line."""
     rest = iter(lines)

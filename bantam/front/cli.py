@@ -125,6 +125,8 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
         leave("-p and FILE exclude each other")
     if options.stdin is not None and options.prompt is None:
         leave("--stdin is for -p; other runs take standard input as - or as lines, or leave it alone")
+    if options.log is not None and options.file != "policy":
+        leave("--log is for policy: bantam policy --log ID")
     options.events = events
     _check_events(options)
     if options.folder is not None:
@@ -146,10 +148,8 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     if options.file == "policy":
         from bantam.front import policy
 
-        done = policy.run(rest, options.settings, options.log)
+        done = policy.run(rest, options.log, options.settings, os.environ)
         return leave(done.text) if isinstance(done, Problem) else done
-    if options.log is not None:
-        leave("--log is for policy")
     if options.file in ("replay", "diff"):
         from bantam.front import diff, replay
 
@@ -169,8 +169,8 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
 def _check_events(options: argparse.Namespace) -> None:
     if options.events and options.quiet:
         leave("-q and --json exclude each other")
-    if options.events and options.file == "demo":
-        leave("demo tells no events; for a prompt file of that name say ./demo")
+    if options.events and options.file in ("demo", "diff", "policy", "replay", "trust"):
+        leave(f"{options.file} tells no events; for a prompt file of that name say ./{options.file}")
     if options.input and (options.prompt is not None or options.file):
         leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
 
@@ -189,14 +189,7 @@ def _front(options: argparse.Namespace) -> int:
     if options.replay is not None:  # nothing is kept, and no model is started
         found = replace(found, config=replace(found.config, save=False, provider=""))
     if options.schema is not None:
-        from bantam.shell import schema
-
-        if edits:
-            leave("--schema needs a prompt: FILE, -, -p TEXT or piped lines")
-        read = schema.read(options.schema)
-        if isinstance(read, Problem):
-            leave(read.text)
-        found = replace(found, config=replace(found.config, schema=read))
+        found = _with_schema(found, options.schema, edits)
     options.resumed = None
     if options.resume is not None:
         from bantam.shell.store import Store, home
@@ -213,6 +206,17 @@ def _front(options: argparse.Namespace) -> int:
     from bantam.front import pipe
 
     return pipe.run(found, options)
+
+
+def _with_schema(found: "setup.Setup", name: str, edits: bool) -> "setup.Setup":
+    from bantam.shell import schema
+
+    if edits:
+        leave("--schema needs a prompt: FILE, -, -p TEXT or piped lines")
+    read = schema.read(name)
+    if isinstance(read, Problem):
+        leave(read.text)
+    return replace(found, config=replace(found.config, schema=read))
 
 
 def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None":

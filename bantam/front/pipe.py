@@ -52,7 +52,8 @@ def run(found: Setup, options: argparse.Namespace) -> int:
     for number, handler in zip(SIGNALS, before, strict=True):  # a named pipe may let us wait for its reader
         signal.signal(number, handler)
     reason, code = end.reason, end.code
-    if options.output is not None and end.answer is not None and code in (0, status.READER_GONE):
+    answered = code == status.READER_GONE or reason in ANSWERED
+    if options.output is not None and end.answer is not None and answered:
         unwritten = target.write(options.output, end.answer)
         reason, code = (Reason.FAILED, unwritten) if unwritten else (reason, code)
     screen.end(reason, code, end.log_id)

@@ -1,60 +1,107 @@
-"""`bantam policy`: what the rules of this folder's `approve` do with a command, or would have done to a past run."""
+"""`bantam policy`: what the rules of this folder would do with a command, or with those of a past run.
+
+And what is said where a command needs an approval and there is nobody to ask.
+"""
 
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from bantam.core import history, policy, status, view
+from bantam.core import history, policy, status, trust, view
 from bantam.core.config import Problem
-from bantam.core.effects import AskApproval, RunShell
-from bantam.core.policy import Decision
+from bantam.core.effects import AskApproval, Reason, RunShell
+from bantam.core.events import Id
+from bantam.core.policy import Decision, Policy
+from bantam.core.shellparts import shown
 from bantam.front import setup
-from bantam.shell import files
-from bantam.shell.files import StoreError
+from bantam.shell import files, log
 from bantam.shell.store import Store, home
 
-STATUS = {Decision.ALLOW: status.DONE, Decision.DENY: status.FAILED, Decision.ASK: status.UNAPPROVED}
+SETTING_CHARS_MAX = 500  # of a line for model.cfg that is still worth showing
+STATUS = {
+    Decision.ALLOW: status.DONE,
+    Decision.DENY: status.FAILED,
+    Decision.ASK: status.of(Reason.UNAPPROVED),  # as a run ends where nobody can be asked
+}
+WORDS = {Decision.ALLOW: "allowed", Decision.ASK: "would ask", Decision.DENY: "denied"}
 
 
-def run(words: Sequence[str], options: Sequence[str], log: str | None) -> int | Problem:
-    """Tell about one command, or about those of a log; returns the exit status."""
-    rules = _rules(options)
+def run(words: Sequence[str], past: str | None, options: Sequence[str], environ: Mapping[str, str]) -> int | Problem:
+    """Judge the one command, or those of the run with the log `past`; the exit status is that of the strictest."""
+    if len(words) != (1 if past is None else 0):
+        return Problem("bantam policy takes one command, in quotes, or --log ID")
+    found = setup.read(options, {name: value for name, value in environ.items() if name != trust.VARIABLE})
+    if isinstance(found, trust.Untrusted):  # never without a key
+        return Problem(found.text)
+    if isinstance(found, Problem):
+        return found
+    rules = policy.parse(found.config.approve)
     if isinstance(rules, Problem):
         return rules
-    if log is not None and not words:
-        return _past(rules, log)
-    if log is not None or len(words) != 1:
-        return Problem("bantam policy takes one command, quoted as a whole, or --log ID")
-    _tell(policy.explain(rules, words[0]))
-    return STATUS[policy.judge(rules, words[0]).decision]
+    if past is None:
+        command = os.fsencode(words[0]).decode(errors="replace")
+        return _tell(policy.explain(rules, command), STATUS[policy.judge(rules, command).decision])
+    commands = _commands(past)
+    return commands if isinstance(commands, Problem) else _judged(rules, commands)
 
 
-def _rules(options: Sequence[str]) -> policy.Policy | Problem:
-    found = setup.read(options, {})  # without any key there is nobody to trust
-    if not isinstance(found, setup.Setup):
-        return Problem(found.text)
-    return policy.parse(found.config.approve)
+def needed(approve: str, request: AskApproval) -> str:
+    """One line: which command did not run, by which rule, and what to write so that it does."""
+    read = policy.parse(approve)
+    rules = policy.Always() if isinstance(read, Problem) else read
+    setting = policy.render(policy.remember(rules, request.command))
+    what = f"approve={setting}" if len(setting) <= SETTING_CHARS_MAX else "a rule of approve that matches it"
+    why = f"not run: {shown(request.command)}: it needs an approval ({request.why}), and there is nobody to ask"
+    return f"{why}; to allow it, write into {setup.CONFIG_FILE}: {what}"
 
 
-def _past(rules: policy.Policy, wanted: str) -> int | Problem:
+def _commands(wanted: str) -> tuple[str, ...] | Problem:
+    """The commands of a past run that ran or asked, in order."""
     store = Store(home())
-    id = store.find(wanted, logs_only=True)
+    id = store.find(wanted)
     if isinstance(id, Problem):
         return Problem(f"--log: {id.text}")
     path = store.logs / f"{id}.jsonl"
-    counts: Counter[Decision] = Counter()
+    found: dict[Id, str] = {}
+    problem = ""
     try:
-        for effect in history.effects(files.lines(files.read_regular(path))):
-            if isinstance(effect, (RunShell, AskApproval)):
-                verdict = policy.judge(rules, effect.command)
-                counts[verdict.decision] += 1
-                command = " ".join(effect.command.split())
-                _tell(view.safe(f"{verdict.decision:<5}  {command}  ({verdict.why})"))
-    except (OSError, ValueError, TypeError, RecursionError, StoreError) as problem:
-        return Problem(f"cannot read {path}: {problem}")
-    _tell(f"of {counts.total()} commands: " + ", ".join(f"{counts[decision]} {decision}" for decision in Decision))
-    return status.DONE
+        for past in history.pasts(files.lines(files.read_regular(path))):
+            problem = past.problem
+            for effect in past.effects:
+                if isinstance(effect, RunShell | AskApproval):  # of the same id, where one became the other
+                    found[effect.id] = effect.command
+    except FileNotFoundError:
+        return Problem(f"--log: {id} is a saved session, and only logs tell of commands; /list logs shows them")
+    except (OSError, ValueError, TypeError, RecursionError) as why:
+        return Problem(f"--log: {log.unreadable(path, why)}")
+    if problem:
+        line = f"bantam: the log {id} cannot be read from {problem}; what was before it is here\n"
+        with suppress(OSError):
+            os.write(2, line.encode(errors="replace"))
+    return tuple(found.values())
 
 
-def _tell(text: str) -> None:
-    os.write(1, (text + "\n").encode(errors="replace"))
+def _judged(rules: Policy, commands: Sequence[str]) -> int:
+    verdicts = [policy.judge(rules, command) for command in commands]
+    rows = [
+        f"{verdict.decision:<5}  {shown(command)}  ({verdict.why})"
+        for command, verdict in zip(commands, verdicts, strict=True)
+    ]
+    counts = {word: sum(verdict.decision is decision for verdict in verdicts) for decision, word in WORDS.items()}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    summary = f"{len(rows)} command{'' if len(rows) == 1 else 's'}" + (f": {told}" if told else "")
+    strictest = max((verdict.decision for verdict in verdicts), key=[*Decision].index, default=Decision.ALLOW)
+    return _tell("\n".join([*map(view.safe, rows), summary]), STATUS[strictest])
+
+
+def _tell(text: str, code: int) -> int:
+    """Write to standard output; returns the exit status, which is another one where nobody reads."""
+    data = memoryview((text + "\n").encode(errors="replace"))
+    try:
+        while data:
+            data = data[os.write(1, data) :]
+    except BrokenPipeError:
+        return status.READER_GONE
+    except OSError:
+        return status.FAILED
+    return code
