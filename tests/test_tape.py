@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from bantam.core import history, tape
 from bantam.core.effects import CallModel, CheckAnswer, RunShell, Sleep
 from scripts.fakemodel import Reply
 from tests.program import Place, Ran, place, serving
+from tests.pty_helpers import Bantam
 from tests.strategies import json_values
 from tests.test_history import lines, written
 from tests.world import Rolled, World, config
@@ -278,3 +281,46 @@ def test_the_pipeline_of_the_readme_runs_offline(tmp_path: Path) -> None:
     (here.work / "report.txt").write_text("Something else.")
     changed = subprocess.run(["sh", "-ec", replay], cwd=here.work, env=here.environment, check=False, timeout=60)
     assert changed.returncode != 0
+
+
+def test_a_tape_that_ends_in_mid_turn_ends_the_replay(tmp_path: Path) -> None:
+    here, _ = recorded(tmp_path, "-p", "do it")
+    whole = (here.work / "tape").read_text().splitlines(True)
+    (here.work / "tape").write_text("".join(whole[:-2]))
+    ran = here.run("--replay", "tape", "-p", "do it")
+    assert (ran.status, ran.out) == (6, "")
+    assert "the tape ends here, and the run goes on" in ran.err
+
+
+def test_an_interruption_is_played_where_it_came(tmp_path: Path) -> None:
+    calls = [("shell_exec", {"command": "echo begun; exec sleep 60"})]
+    with serving([Reply(calls=calls)]) as fake:
+        here = place(tmp_path, fake)
+        (here.work / "prompt.txt").write_text("do it")
+        run = here.start("--record", "tape", "prompt.txt")
+        assert run.stdout is not None
+        first = b""
+        while b"\nbegun\n" not in first:
+            first += os.read(run.stdout.fileno(), 4096)
+        run.send_signal(signal.SIGINT)
+        rest, _ = run.communicate(timeout=30)
+    again = here.run("--replay", "tape", "prompt.txt")
+    assert (run.returncode, again.status) == (130, 130)
+    assert again.out.encode() == first + rest
+
+
+def test_a_chat_can_be_recorded_and_told(tmp_path: Path) -> None:
+    with serving([Reply(text="one")]) as fake:
+        chat = Bantam(tmp_path, fake.endpoint, through='exec "$@" --record tape')
+        chat.prompt()
+        chat.ask("hello")
+        chat.leave()
+    ran = subprocess.run(
+        [sys.executable, "-m", "bantam", "replay", "tape"],
+        cwd=chat.work,
+        env={"HOME": str(chat.home), "PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert ran.stdout.decode() == "bantam> hello\n...requesting...\none\n"
