@@ -76,6 +76,14 @@ def test_what_was_piped_in_joins_the_prompt_as_a_block(prompt: str, piped: str) 
     assert joined == prompt if not piped.strip() else joined.endswith(f"<stdin>\n{piped}\n</stdin>")
 
 
+@given(wild_text, st.sampled_from([{}, {"type": "object"}]))
+def test_the_schema_of_the_answer_joins_the_prompt(prompt: str, schema: dict[str, str]) -> None:
+    joined = commands.with_schema(prompt, schema)
+    assert joined.startswith(prompt)
+    assert (joined == prompt) == (not schema)
+    assert not schema or joined.endswith('{"type": "object"}')
+
+
 def test_help_names_every_command() -> None:
     assert all(name in commands.help_text() for name in commands.NAMES)
     assert len({line.index("  ") < 25 for line in commands.help_text().splitlines()}) == 1

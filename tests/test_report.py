@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bantam.core import input, report
+from bantam.core import input, report, status
 from bantam.core.config import Problem
 from bantam.core.effects import (
     ANSWERED,
@@ -230,3 +230,20 @@ def test_a_result_carries_what_the_model_gets() -> None:
         "type": "tool.result", "time": 0.0, "agent": [2], "id": "c", "name": "shell_exec",
         "output": "out\n\nexit: 1", "error": False,
     }  # fmt: skip
+
+
+def test_the_first_event_says_what_speaks_and_which_version_of_the_contract() -> None:
+    first = report.started("9.9", "2026-01-01T00:00:00Z", None)
+    assert first == {
+        "type": "run.start",
+        "time": 0.0,
+        "agent": [],
+        "version": 1,
+        "bantam": "9.9",
+        "created": "2026-01-01T00:00:00Z",
+        "model": None,
+    }
+
+
+def test_a_bug_is_one_line_that_asks_to_be_told() -> None:
+    assert status.unexpected(KeyError("x")) == "unexpected error: KeyError: 'x'; please report it"

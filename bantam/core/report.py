@@ -7,7 +7,7 @@ log again gets the same lines. Within one VERSION types and members are only add
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from bantam.core import limits
 from bantam.core.effects import (
@@ -94,6 +94,8 @@ def told(report: Report, emit: Emit) -> tuple[Report, list[Json]]:
             )
         case Notice(text, error):
             event = said(report, text, error, who)
+        case never:
+            assert_never(never)
     report, events = _settled(report, who)
     return report, [*events, event]
 
