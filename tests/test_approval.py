@@ -130,6 +130,24 @@ def test_events_say_it_too(tmp_path: Path) -> None:
     assert (end["reason"], end["exit"], end["answer"]) == ("unapproved", 4, "I could not.")
 
 
+def test_rules_allow_deny_and_ask_command_by_command(tmp_path: Path) -> None:
+    commands = ("echo hi", "rm -rf x", "echo a && rm b", "git push", "echo x > y")
+    with serving([call(*commands), DONE]) as fake:
+        here = place(tmp_path, fake, approve="allow git status; ask git *; deny rm *; allow echo *")
+        assert here.run("-p", "x").status == 4
+        said = results(fake.requests[1].body)
+    assert said[0] == "hi\n\n\nexit: 0"
+    assert [result.startswith("not run: the rules") for result in said] == [False, True, True, False, False]
+    assert said[3] == said[4] == "not run: it needs an approval, and there is nobody to ask"
+    assert not (here.work / "y").exists()
+
+
+def test_a_rule_that_is_none_is_refused_with_its_line(tmp_path: Path) -> None:
+    ran = Place(tmp_path, approve="allow ls; permit rm").run("-p", "x")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("bantam: model.cfg, line 3: approve: rule 2, 'permit rm': ")
+
+
 # --- bantam policy
 
 

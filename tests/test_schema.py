@@ -70,6 +70,11 @@ def test_the_problem_names_the_member_and_what_was_expected(text: str, problem: 
     assert schema.problem(text, PERSON) == problem
 
 
+def test_of_alternatives_the_one_that_was_meant_is_told() -> None:
+    either = {"anyOf": [{"type": "object", "properties": {"a": {"type": "integer"}}}, {"type": "null"}]}
+    assert schema.problem('{"a": "x"}', either) == "$.a: 'x' is not of type 'integer'"
+
+
 def test_a_problem_is_short_however_long_the_answer_is() -> None:
     found = schema.problem(json.dumps({"name": ["x" * 100_000], "age": "y" * 100_000, "tags": "z" * 100_000}), PERSON)
     assert "$.name: ['xxx" in found
@@ -91,6 +96,17 @@ parts = st.sampled_from(
 @given(json_values.map(json.dumps) | st.text(max_size=10), st.dictionaries(st.sampled_from("ab"), parts), parts)
 def test_any_text_is_told_in_one_line_what_it_lacks(text: str, members: dict[str, Any], part: dict[str, Any]) -> None:
     assert "\n" not in schema.problem(text, {**part, "properties": members})
+
+
+@pytest.mark.parametrize("unusable", [{"$ref": "#/nowhere"}, {"$ref": "#"}, {"pattern": "("}])
+def test_a_schema_that_cannot_be_used_is_a_problem_and_no_crash(unusable: dict[str, Any]) -> None:
+    assert schema.problem('"x"', unusable).startswith("it cannot be checked: ")
+
+
+def test_what_a_schema_refers_to_is_never_fetched() -> None:
+    with serving([Reply(body="{}")]) as fake:
+        assert schema.problem("1", {"$ref": f"{fake.endpoint}/x"}).startswith("it cannot be checked: ")
+        assert (fake.requests, fake.connections) == ([], 0)
 
 
 # --- the file
