@@ -181,7 +181,7 @@ def test_policy_reads_options_and_needs_no_key(tmp_path: Path) -> None:
         (["policy", "make", "--log", "x"], "takes one command, in quotes"),
         (["policy", "--log", "20200101"], "--log: there is no session 20200101"),
         (["policy", "--log", "broken"], "--log: cannot read "),
-        (["policy", "--log", "saved"], "--log: saved is a saved session, and only logs tell of commands"),
+        (["policy", "--log", "saved"], "--log: there is no session saved"),
         (["-c", "approve=allow", "policy", "make"], "-c approve: approve: rule 1"),
         (["--log", "x", "-p", "x"], "--log is for policy"),
         (["--json", "policy", "make"], "policy tells no events"),
@@ -227,7 +227,9 @@ def test_policy_goes_through_a_past_run(tmp_path: Path) -> None:
         "4 commands: 1 allowed, 2 would ask, 1 denied\n",
         "",
     )
-    never = here.run("-c", "approve=never", "policy", f"--log={id}")
+    (here.home / ".bantam/sessions").mkdir()
+    (here.home / f".bantam/sessions/{id}-1.json").write_text("{}")  # a session is no log
+    never = here.run("-c", "approve=never", "policy", f"--log={id[:-1]}")
     assert (never.status, never.out.splitlines()[-1]) == (0, "4 commands: 4 allowed")
     assert here.run("policy", "--log", id).status == 4
 

@@ -58,7 +58,7 @@ def needed(approve: str, request: AskApproval) -> str:
 def _commands(wanted: str) -> tuple[str, ...] | Problem:
     """The commands of a past run that ran or asked, in order."""
     store = Store(home())
-    id = store.find(wanted)
+    id = store.find(wanted, logs_only=True)
     if isinstance(id, Problem):
         return Problem(f"--log: {id.text}")
     path = store.logs / f"{id}.jsonl"
@@ -70,8 +70,6 @@ def _commands(wanted: str) -> tuple[str, ...] | Problem:
             for effect in past.effects:
                 if isinstance(effect, RunShell | AskApproval):  # of the same id, where one became the other
                     found[effect.id] = effect.command
-    except FileNotFoundError:
-        return Problem(f"--log: {id} is a saved session, and only logs tell of commands; /list logs shows them")
     except (OSError, ValueError, TypeError, RecursionError) as why:
         return Problem(f"--log: {log.unreadable(path, why)}")
     if problem:
