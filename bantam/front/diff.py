@@ -1,6 +1,5 @@
 """`bantam diff A B`: where two runs part, and what each of them cost."""
 
-import os
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -10,6 +9,7 @@ from bantam.core.effects import Spent
 from bantam.core.events import Event
 from bantam.core.tape import Tape
 from bantam.core.tree import idle, start, step
+from bantam.front.tell import tell
 from bantam.shell.tape import read
 
 EQUAL, DIFFERENT = 0, 1
@@ -27,14 +27,14 @@ def run(words: Sequence[str]) -> int | Problem:
         runs.append(found)
     one, two = runs
     where = _first(one, two)
-    _tell(where or "the two runs are equal")
     width = max(map(len, words))
-    _tell(f"{'':<{width}}  {'calls':>6} {'tokens in':>10} {'tokens out':>10} {'seconds':>8} {'USD':>9}")
+    rows = [where or "the two runs are equal"]
+    rows.append(f"{'':<{width}}  {'calls':>6} {'tokens in':>10} {'tokens out':>10} {'seconds':>8} {'USD':>9}")
     for name, played in zip(words, runs, strict=True):
         spent, seconds = _spent(played)
         counts = f"{spent.calls:>6} {spent.tokens_in:>10} {spent.tokens_out:>10}"
-        _tell(f"{name:<{width}}  {counts} {seconds:>8.1f} {limits.cost_usd(played.config, spent):>9.4f}")
-    return DIFFERENT if where else EQUAL
+        rows.append(f"{name:<{width}}  {counts} {seconds:>8.1f} {limits.cost_usd(played.config, spent):>9.4f}")
+    return tell("\n".join(rows), DIFFERENT if where else EQUAL)
 
 
 def _first(one: Tape, two: Tape) -> str:
@@ -63,7 +63,3 @@ def _spent(played: Tape) -> tuple[Spent, float]:
         session, _ = step(session, event, now)
     spent = session.total if idle(session) else limits.add(session.total, session.spent)
     return spent, played.events[-1][0] if played.events else 0.0
-
-
-def _tell(text: str) -> None:
-    os.write(1, (text + "\n").encode(errors="replace"))

@@ -14,6 +14,7 @@ from bantam.core.events import Id
 from bantam.core.policy import Decision, Policy
 from bantam.core.shellparts import shown
 from bantam.front import setup
+from bantam.front.tell import tell
 from bantam.shell import files, log
 from bantam.shell.store import Store, home
 
@@ -40,7 +41,7 @@ def run(words: Sequence[str], past: str | None, options: Sequence[str], environ:
         return rules
     if past is None:
         command = os.fsencode(words[0]).decode(errors="replace")
-        return _tell(policy.explain(rules, command), STATUS[policy.judge(rules, command).decision])
+        return tell(policy.explain(rules, command), STATUS[policy.judge(rules, command).decision])
     commands = _commands(past)
     return commands if isinstance(commands, Problem) else _judged(rules, commands)
 
@@ -89,17 +90,4 @@ def _judged(rules: Policy, commands: Sequence[str]) -> int:
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     summary = f"{len(rows)} command{'' if len(rows) == 1 else 's'}" + (f": {told}" if told else "")
     strictest = max((verdict.decision for verdict in verdicts), key=[*Decision].index, default=Decision.ALLOW)
-    return _tell("\n".join([*map(view.safe, rows), summary]), STATUS[strictest])
-
-
-def _tell(text: str, code: int) -> int:
-    """Write to standard output; returns the exit status, which is another one where nobody reads."""
-    data = memoryview((text + "\n").encode(errors="replace"))
-    try:
-        while data:
-            data = data[os.write(1, data) :]
-    except BrokenPipeError:
-        return status.READER_GONE
-    except OSError:
-        return status.FAILED
-    return code
+    return tell("\n".join([*map(view.safe, rows), summary]), STATUS[strictest])

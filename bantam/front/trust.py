@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bantam.core import status, trust, view
+from bantam.core import trust, view
 from bantam.core.config import Problem
 from bantam.core.settings import Config
 from bantam.core.trust import Untrusted
 from bantam.front import setup
+from bantam.front.tell import tell
 from bantam.shell import trusted
 from bantam.shell.files import StoreError
 
@@ -21,19 +22,16 @@ def run(words: Sequence[str], options: Sequence[str], environ: Mapping[str, str]
     try:
         if words:
             trusted.remember(here, "")
-            _tell(f"no endpoint is trusted in {here} any more" + "\n")
-            return status.DONE
+            return tell(f"no endpoint is trusted in {here} any more")
         found = setup.read(options, {**environ, trust.VARIABLE: environ.get(trust.VARIABLE) or "unset"})
         if isinstance(found, Problem):
             return found
         if isinstance(found, setup.Setup):
-            _tell(f"nothing to do: {_why_not(found)}" + "\n")
-            return status.DONE
+            return tell(f"nothing to do: {_why_not(found)}")
         trusted.remember(here, found.endpoint)
     except StoreError as problem:
         return Problem(str(problem))
-    _tell(f"{trust.VARIABLE} may go to {found.endpoint} from {here}; to take it back: bantam trust forget" + "\n")
-    return status.DONE
+    return tell(f"{trust.VARIABLE} may go to {found.endpoint} from {here}; to take it back: bantam trust forget")
 
 
 def ask(found: Untrusted) -> bool:
@@ -42,16 +40,12 @@ def ask(found: Untrusted) -> bool:
         f"{trust.VARIABLE} is set, and the model.cfg of this folder points to {view.safe(found.endpoint)}.\n"
         "Send the key there, now and from now on? [y/N] "
     )
-    _tell(question)
+    os.write(1, question.encode(errors="replace"))
     answer = os.read(0, 1000).decode(errors="replace").strip().lower()
     if answer not in ("y", "yes"):
         return False
     trusted.remember(Path.cwd(), found.endpoint)
     return True
-
-
-def _tell(text: str) -> None:
-    os.write(1, text.encode(errors="replace"))
 
 
 def _why_not(found: setup.Setup) -> str:
