@@ -264,3 +264,52 @@ def test_a_chat_can_be_recorded_and_told(tmp_path: Path) -> None:
         timeout=60,
     )
     assert ran.stdout.decode() == "bantam> hello\n...requesting...\none\n"
+
+
+def test_lines_behind_an_interruption_are_not_read_again(tmp_path: Path) -> None:
+    with serving([Reply(text="half an answer", end="hang")]) as fake:
+        here = place(tmp_path, fake)
+        run = here.start("--record", "tape", stdin=subprocess.PIPE)
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"one\ntwo\n")
+        run.stdin.flush()
+        first = b""
+        while b"answer" not in first:
+            first += os.read(run.stdout.fileno(), 4096)
+        run.send_signal(signal.SIGINT)
+        rest, _ = run.communicate(timeout=30)
+    again = here.run("--replay", "tape", piped="one\ntwo\n")
+    assert (again.status, again.out.encode()) == (130, first + rest)
+
+
+def test_a_login_in_the_endpoint_is_in_no_log_and_no_tape(tmp_path: Path) -> None:
+    with serving([Reply(text="one")]) as fake:
+        here = place(tmp_path, fake)
+        here.configure(endpoint=fake.endpoint.replace("http://", "http://me:s3cret-word@"), model="x")
+        ran = here.run("--record", "tape", piped="hi\n/cfg temperature 0.5\n/save\n")
+        assert fake.requests[0].headers["authorization"].startswith("Basic ")
+    assert ran.status == 0
+    kept = [path for path in (*here.home.rglob("*"), here.work / "tape") if path.is_file()]
+    assert len(kept) >= 4
+    assert not [path for path in kept if "s3cret" in path.read_text()]
+
+
+def test_a_tape_is_a_file_of_one_run_and_an_incomplete_one_is_a_failure(tmp_path: Path) -> None:
+    with serving([Reply(text="one")]) as fake:
+        here = place(tmp_path, fake)
+        device = here.run("--record", "/dev/full", "-p", "x")
+        (here.work / "tape").write_text("old" * 1000)
+        assert here.run("--record", "tape", "-p", "x").status == 0
+        assert here.run("--replay", "tape", "-p", "x").out == "one\n"
+        full = subprocess.run(
+            ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *here.command("--record", "other", "-q", "-p", "x" * 9000)],
+            cwd=here.work,
+            env=here.environment,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+    assert (device.status, device.err) == (2, "bantam: --record /dev/full: not a regular file\n")
+    assert (full.returncode, full.stdout) == (1, b"one\n")
+    assert b"cannot record under other: File too large; the tape is not whole\n" in full.stderr

@@ -27,11 +27,12 @@ from bantam.core.events import (
 from bantam.core.messages import Messages
 from bantam.core.record import replace
 from bantam.core.redact import Redactor
+from bantam.core.settings import Config
 from bantam.front import setup
 from bantam.front.outside import Outside
 from bantam.front.setup import Setup
 from bantam.front.watcher import Watcher
-from bantam.shell import files, store
+from bantam.shell import address, files, store
 from bantam.shell.files import StoreError
 from bantam.shell.runtime import Handler, Runtime
 from bantam.shell.store import Resumed, Store
@@ -65,16 +66,17 @@ class Chat:
         self._redactor = Redactor(setup.secrets(environ, found.key))
         self._store = Store(store.home())
         system = self.clean(found.system)
-        self._log = resumed.log if resumed else self._store.new_log(found.config, system, screen.created)
-        self._system, self._first = system, found.config
+        self._log = resumed.log if resumed else self._store.new_log(_loggable(found.config), system, screen.created)
+        self._system, self._first = system, _loggable(found.config)
         self.player = tape if isinstance(tape, Player) else None
         self._recorder = tape if isinstance(tape, Recorder) else None
+        self.tape_is_cut = False
         self._outside = Outside(found.config, found.key, environ, self._redactor)
         past = resumed.past if resumed else None
         start = time.monotonic() - (past.now if past else 0)
         handlers: dict[type[Request], Handler] = {**self._outside.handlers(), AskApproval: self._approval}
         self.runtime = Runtime(
-            past.session if past else tree.start(found.config, system),
+            past.session if past else tree.start(_loggable(found.config), system),
             dict.fromkeys(handlers, self.player.play) if self.player else handlers,
             self._show,
             self._keep,
@@ -158,7 +160,7 @@ class Chat:
         rules = policy.parse(self.config.approve)
         if not isinstance(rules, Problem):
             self.config = replace(self.config, approve=policy.render(policy.remember(rules, command)))
-            self.runtime.tell(ConfigChanged(self.config))
+            self.runtime.tell(ConfigChanged(_loggable(self.config)))
 
     def sessions(self) -> list[str]:
         """The ids that `/load` takes, for completion."""
@@ -236,8 +238,8 @@ class Chat:
     def _resume(self, resumed: Resumed) -> None:
         if resumed.past is None:
             self.runtime.tell(Loaded(resumed.messages))
-        elif resumed.past.session.config != self.config:
-            self.runtime.tell(ConfigChanged(self.config))
+        elif resumed.past.session.config != _loggable(self.config):
+            self.runtime.tell(ConfigChanged(_loggable(self.config)))
         self._tell_loaded("resumed", resumed.id, resumed.notice)
         if self._lost:
             self.screen.say("the run was killed in the middle of a turn; going on with it", "notice")
@@ -305,7 +307,7 @@ class Chat:
         self.runtime.redactor = self._redactor
         self._outside.reconfigure(self.config, self._key, self._redactor)
         self.screen.recolor(found.config.color)
-        self.runtime.tell(ConfigChanged(self.config))
+        self.runtime.tell(ConfigChanged(_loggable(self.config)))
 
     def _refuse(self, why: str) -> Reason:
         self.screen.say(why, error=True)
@@ -350,8 +352,8 @@ class Chat:
             if self._recorder:
                 self._recorder.append(now, event, self._header)
         except StoreError as problem:
-            self.screen.say(str(problem), error=True)
-            self._recorder = None
+            self.screen.say(f"{problem}; the tape is not whole", error=True)
+            self._recorder, self.tape_is_cut = None, True
 
     def _header(self) -> dict[str, Any]:
         """The first line of a tape."""
@@ -364,3 +366,8 @@ class Chat:
         if why not in self._complaints:
             self._complaints.add(why)
             self.screen.say(f"{problem}; the conversation goes on unsaved", error=True)
+
+
+def _loggable(config: Config) -> Config:
+    """The settings as the core and its log have them: a login in the endpoint's URL is a secret."""
+    return replace(config, endpoint=address.without_login(config.endpoint))

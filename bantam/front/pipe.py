@@ -101,7 +101,10 @@ async def _run(found: Setup, options: argparse.Namespace, screen: Watcher, promp
         screen.say(f"bantam: {problem}", error=True)
         return End(report.DIVERGED, status.DIVERGED, None, chat.log_id)
     reason = Reason.INTERRUPTED if stop.status else end.reason
-    return End(reason, stop.status or end.code, end.answer, chat.log_id)
+    code = stop.status or end.code
+    if chat.tape_is_cut and code == status.DONE:
+        reason, code = Reason.FAILED, status.FAILED
+    return End(reason, code, end.answer, chat.log_id)
 
 
 async def _turns(chat: Chat, screen: Watcher, options: argparse.Namespace, prompt: str | None, stop: Stop) -> End:
@@ -174,7 +177,7 @@ async def _lines(chat: Chat, stop: Stop) -> End:
             first = end if first.code == 0 else first
             if commands.parse(line) is None:
                 answer = end.answer
-            if stop.event.is_set():
+            if stop.event.is_set() or end.reason is Reason.INTERRUPTED:  # by a signal, be it one on a tape
                 break
     return End(first.reason, first.code, answer)
 

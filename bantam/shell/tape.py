@@ -5,6 +5,7 @@ A replay has no network, no shell and no clock: each request waits until the tap
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,20 @@ from bantam.shell.store import Store, home
 
 
 class Recorder:
-    """Writes a tape as things happen. Raises OSError if the file cannot be made; an old one is replaced."""
+    """Writes a tape as things happen. Raises OSError if the file cannot be made; an old one is replaced.
+
+    A device or a pipe is no place for a tape, nor is one where another run records.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        self._fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            raise OSError("not a regular file")
+        if not files.lock(self._fd):
+            raise OSError("another run records there")
+        os.fchmod(self._fd, 0o600)
+        os.ftruncate(self._fd, 0)
         self._begun = False
 
     def append(self, now: float, event: Event, header: Callable[[], dict[str, Any]]) -> None:
