@@ -10,7 +10,7 @@ from typing import Any
 
 from bantam.core import codec, history
 from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Request, RunShell, Sleep
-from bantam.core.events import Event
+from bantam.core.events import Event, Id
 from bantam.core.record import dataclass
 from bantam.core.settings import Config
 
@@ -53,7 +53,7 @@ def difference(here: Request, taped: Request) -> str:
     """
     if type(here) is not type(taped):
         return f"{type(here).__name__} is not {type(taped).__name__}"
-    return unequal(_asked(here), _asked(taped))
+    return unequal(asked(here), asked(taped))
 
 
 def unequal(here: Any, there: Any) -> str:
@@ -65,7 +65,13 @@ def unequal(here: Any, there: Any) -> str:
     return f"{path or 'the value'}: {_shown(ours)} is not {_shown(theirs)}"
 
 
-def _asked(request: Request) -> Any:
+def number(id: Id) -> str:
+    """The address of a request, as it is shown."""
+    return ".".join(map(str, id))
+
+
+def asked(request: Request) -> Any:
+    """What a request asks for, as far as a replay must ask for the same."""
     match request:
         case CallModel(messages=said, tools=tools, parameters=parameters):
             return {"messages": said, **parameters, "tools": tools}

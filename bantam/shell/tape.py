@@ -149,14 +149,14 @@ class Player:
         if isinstance(event, Interrupted):
             self._tell(event)
         elif isinstance(event, Answer) and event.id not in tree.outstanding(session):
-            self._differ(f"the tape answers request {_name(event.id)}, and the run did not make it")
+            self._differ(f"the tape answers request {tape.number(event.id)}, and the run did not make it")
 
     def _compare(self, request: Request) -> None:
         taped = self._asked.get(request.id)
         if not taped:
-            self._differ(f"request {_name(request.id)} is not on the tape")
+            self._differ(f"request {tape.number(request.id)} is not on the tape")
         elif found := tape.difference(request, taped.pop(0)):
-            self._differ(f"{type(request).__name__} {_name(request.id)}, {found}")
+            self._differ(f"{type(request).__name__} {tape.number(request.id)}, {found}")
 
     def _differ(self, why: str) -> None:
         if not self.problem:
@@ -165,7 +165,3 @@ class Player:
 
     def _words(self, why: str) -> str:
         return f"the replay differs from its tape at event {self._at}: {why}"
-
-
-def _name(id: Id) -> str:
-    return ".".join(map(str, id))
