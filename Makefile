@@ -19,7 +19,7 @@ test: $(VENV)/.dev $(VENV)/.wheels ## run every check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 	@$(NEWER_TESTS)
 
 fmt: $(VENV)/.dev ## format the code, and mend what the linter can
