@@ -2,6 +2,7 @@
 
 import os
 import resource
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,20 @@ def test_old_logs_go_and_the_newest_and_those_of_living_runs_stay(tmp_path: Path
     kept = list((tmp_path / "logs").iterdir())
     assert path_of(tmp_path, living) in kept
     assert len(kept) == 4
+
+
+def test_a_new_log_is_kept_however_many_runs_make_room_at_once(tmp_path: Path) -> None:
+    def run(_: int) -> list[bool]:
+        kept = []
+        for _ in range(30):
+            made = fresh(tmp_path, keep=1)
+            made.append(0.0, UserSaid("hi"))
+            kept.append(path_of(tmp_path, made).exists())
+            made.close()
+        return kept
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(all(kept) for kept in pool.map(run, range(8)))
 
 
 def test_a_run_goes_on_in_its_own_log_and_without_its_unfinished_line(tmp_path: Path) -> None:
@@ -129,6 +144,23 @@ def test_what_a_full_disk_did_not_take_is_written_later(tmp_path: Path) -> None:
     past = log.read(path_of(tmp_path, made))
     assert past.events == 4
     assert past.session.agents[()].queued == ("second", "third", "fourth")
+
+
+def test_a_disk_that_is_full_from_the_start_costs_no_old_log(tmp_path: Path) -> None:
+    old = logged(tmp_path)
+    old.close()
+    made = fresh(tmp_path, keep=3)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        for word in ("first", "second", "third", "fourth"):
+            with pytest.raises(StoreError, match="cannot log under"):
+                made.append(0.1, UserSaid(word))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list((tmp_path / "logs").iterdir()) == [path_of(tmp_path, old)]
+    made.append(0.2, UserSaid("fifth"))
+    assert log.read(path_of(tmp_path, made)).events == 5
 
 
 def test_a_log_that_misses_too_much_ends(tmp_path: Path) -> None:

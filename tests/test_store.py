@@ -3,6 +3,9 @@
 import json
 import os
 import stat
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -149,18 +152,38 @@ def test_a_broken_autosave_is_put_aside_and_not_lost(tmp_path: Path, data: bytes
     assert store.tidy() == Store(tmp_path).tidy() == ""
 
 
-def test_what_killed_saves_left_is_swept_and_a_save_at_work_is_not(tmp_path: Path) -> None:
+def test_what_killed_saves_left_is_swept_after_an_hour(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.autosave(SAID)
-    left, busy = store.sessions / ".autosave.json.4711.tmp", store.sessions / ".a.json.1.tmp"
-    left.write_bytes(b"{")
-    fd = files.create(busy)
-    assert files.lock(fd)
+    left, busy = (store.sessions / f".bantam-{n}.tmp" for n in "ab")
+    for spare in (left, busy):
+        spare.write_bytes(b"{")
+    os.utime(left, (time.time() - 3601,) * 2)
     store.tidy()
-    assert sorted(p.name for p in store.sessions.iterdir()) == [".a.json.1.tmp", "autosave.json"]
-    os.close(fd)
-    store.tidy()
-    assert [p.name for p in store.sessions.iterdir()] == ["autosave.json"]
+    assert sorted(p.name for p in store.sessions.iterdir()) == [busy.name, "autosave.json"]
+
+
+def test_a_save_at_work_is_not_swept_away(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        over = threading.Event()
+        sweeping = [pool.submit(_sweep_until, over, tmp_path) for _ in range(2)]
+        try:
+            for _ in range(300):
+                write_whole(tmp_path / "a", b"one", 0o600)
+        finally:
+            over.set()
+        assert all(sweeper.result() is None for sweeper in sweeping)
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def _sweep_until(over: threading.Event, folder: Path) -> None:
+    while not over.is_set():
+        files.sweep(folder)
+
+
+def test_a_name_as_long_as_names_may_be_can_be_replaced(tmp_path: Path) -> None:
+    write_whole(tmp_path / ("n" * 255), b"one", 0o600)
+    assert (tmp_path / ("n" * 255)).read_bytes() == b"one"
 
 
 # --- which one --resume takes

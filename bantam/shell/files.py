@@ -4,10 +4,13 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+SPARE_S = 3600.0  # age of a temporary file that nobody will finish
 
 
 class StoreError(Exception):
@@ -20,41 +23,26 @@ def failed(what: str, path: Path, problem: OSError) -> StoreError:
 
 def write_whole(path: Path, data: bytes, mode: int) -> None:
     """Replace a file by a new one: temporary file, flush to disk, rename. Raises OSError; no half is ever seen."""
-    spare = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    spare.unlink(missing_ok=True)
-    fd = _locked(spare, mode)
+    spare = path.with_name(f".bantam-{os.urandom(8).hex()}.tmp")  # a process id would not do: containers share homes
+    fd = create(spare, mode=mode)
     try:
         try:
             write_all(fd, data)
             os.fsync(fd)
-            spare.replace(path)
         finally:
             os.close(fd)
+        spare.replace(path)
     except BaseException:
         spare.unlink(missing_ok=True)
         raise
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files of saves that were killed; one that is being written is locked."""
+    """Remove the temporary files of saves that were killed: a save takes moments, not an hour."""
     for spare in folder.glob(".*.tmp"):
         with suppress(OSError):
-            fd = os.open(spare, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if lock(fd):
-                    spare.unlink()
-            finally:
-                os.close(fd)
-
-
-def _locked(spare: Path, mode: int) -> int:
-    """A new file that nobody sweeps away; one that was swept before it was locked has no name any more."""
-    while True:
-        fd = create(spare, mode=mode)
-        lock(fd)
-        if os.fstat(fd).st_nlink:
-            return fd
-        os.close(fd)
+            if time.time() - spare.lstat().st_mtime > SPARE_S:
+                spare.unlink()
 
 
 def create(path: Path, flags: int = 0, mode: int = 0o600) -> int:
@@ -65,14 +53,17 @@ def create(path: Path, flags: int = 0, mode: int = 0o600) -> int:
 
 
 def lock(fd: int) -> bool:
-    """Hold an open file until it is closed; False if another process holds it. True where locks do not exist."""
+    """Hold an open file until it is closed; False if another process holds it, or has removed it.
+
+    True where locks do not exist. Only who holds a file removes it, so its name is its own as long as it is held.
+    """
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
-        return True
-    return True
+        pass
+    return os.fstat(fd).st_nlink > 0
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:

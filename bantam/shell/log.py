@@ -85,17 +85,21 @@ class Log:
         files.private(self._folder.parent, self._folder)
         self._make_room()
         for id in fresh_ids(self._sessions):
+            path = self._folder / f"{id}.jsonl"
             try:
-                fd = files.create(self._folder / f"{id}.jsonl", os.O_APPEND)
+                fd = files.create(path, os.O_APPEND)
             except FileExistsError:
                 continue
-            files.lock(fd)
+            if not files.lock(fd):  # between the two, a run that makes room took it
+                os.close(fd)
+                continue
             self.id = id
             created = time.strftime("%Y-%m-%d %H:%M:%S")
             try:
                 header = history.header(id, created, self._started, self._system, self._config)
                 self._write(fd, files.json_line(header))
             except OSError:
+                path.unlink(missing_ok=True)  # each event tries again; their files would drive out real logs
                 os.close(fd)
                 raise
             return fd
