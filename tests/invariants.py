@@ -418,8 +418,9 @@ def worn_out(moment: Moment) -> bool:
 def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
     config, elapsed_s = moment.after.config, moment.now - world.begun
     for request in moment.requests:
-        if isinstance(request, CallModel):
+        if isinstance(request, (CallModel, Sleep)):  # nor is one waited for
             assert not used_up(world, moment)
+        if isinstance(request, CallModel):
             left_s = config.max_seconds - elapsed_s if config.max_seconds else None
             assert request.left_s == left_s
         if isinstance(request, RunShell) and config.max_seconds:

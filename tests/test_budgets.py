@@ -15,8 +15,8 @@ from tests.program import Ran, Reply, place, serving
 SOON_S = 30  # far less than what would have gone on otherwise
 USAGE = {"prompt_tokens": 30, "completion_tokens": 30}
 PRICES = {"price_in": "10", "price_out": "20"}  # 0.0009 USD a call of that usage
-TURN, SAME = "the turn and its subagents", "the same call came more"
 HANGS = Reply(end="hang")
+BOTH, SAME = "the model calls of this turn and its subagents", "the same call came"
 Said = Callable[[Any], Reply]
 
 
@@ -45,12 +45,12 @@ def stops(ran: Ran) -> list[str]:
 
 
 AXES: dict[str, tuple[Said, dict[str, str], str, int]] = {
-    "iterations": (busy(), {"max_al_iterations": "2"}, "2 model calls were made in this turn (max_al_iterations)", 2),
-    "calls": (busy(), {"max_calls_total": "2"}, f"{TURN} have made 2 model calls (max_calls_total)", 2),
-    "tokens": (busy(), {"max_tokens_total": "100"}, "100 tokens are used up (max_tokens_total)", 2),
-    "cost": (busy(), {"max_cost_usd": "0.001", **PRICES}, "0.001 USD are used up (max_cost_usd)", 2),
-    "seconds": (hangs, {"max_seconds": "1.5"}, "1.5 seconds are over (max_seconds)", 1),
-    "cycle": (again, {"max_identical_calls": "2"}, f"{SAME} than 2 times in a row (max_identical_calls)", 3),
+    "iterations": (busy(), {"max_al_iterations": "2"}, "the model calls of this turn are used up (max_al_iterations=2)", 2),
+    "calls": (busy(), {"max_calls_total": "2"}, f"{BOTH} are used up (max_calls_total=2)", 2),
+    "tokens": (busy(), {"max_tokens_total": "100"}, "the tokens of this turn are used up (max_tokens_total=100)", 2),
+    "cost": (busy(), {"max_cost_usd": "0.001", **PRICES}, "the money for this turn is used up (max_cost_usd=0.001)", 2),
+    "seconds": (hangs, {"max_seconds": "1.5"}, "the time of this turn is over (max_seconds=1.5)", 1),
+    "cycle": (again, {"max_identical_calls": "2"}, f"{SAME} too often in a row (max_identical_calls=2)", 3),
 }  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_the_clock_ends_a_command_and_keeps_what_it_printed(tmp_path: Path) -> N
         assert len(fake.requests) == 1
     assert time.monotonic() - begun < SOON_S
     assert (ran.status, ran.out) == (3, "")
-    assert stops(ran) == ["stopped: 2 seconds are over (max_seconds)"]
+    assert stops(ran) == ["stopped: the time of this turn is over (max_seconds=2)"]
     result = here.autosave()[-1]
     assert result["role"] == "tool"
     assert result["content"].startswith("begun\n")
@@ -121,7 +121,7 @@ def test_a_wait_that_is_longer_than_the_clock_is_not_begun(tmp_path: Path) -> No
         ran = place(tmp_path, fake, max_seconds="60").run("-p", "x")
     assert time.monotonic() - begun < SOON_S
     assert ran.status == 3
-    assert stops(ran) == ["stopped: 60 seconds are over (max_seconds); the API answered 503: busy"]
+    assert stops(ran) == ["stopped: the time of this turn is over (max_seconds=60); the API answered 503: busy"]
 
 
 @pytest.mark.parametrize("settings", [{"max_calls_total": "20"}, {"max_tokens_total": "1200"}])
@@ -138,7 +138,7 @@ def test_eight_subagents_at_once_hold_it_within_one_response_each(tmp_path: Path
         ran = here.ask("x", "-q")
         assert 20 <= len(fake.requests) < 20 + 8
     assert ran.status == 3
-    assert f"({next(iter(settings))})" in stops(ran)[-1]
+    assert f"({next(iter(settings))}=" in stops(ran)[-1]
     assert complaint(tuple(here.autosave())) == ""
     assert len([m for m in here.autosave() if m["role"] == "tool"]) == 8
 
@@ -164,7 +164,7 @@ def test_a_server_that_refuses_stream_options_is_estimated_too(tmp_path: Path) -
         ran = here.ask("x" * 4000, "-q")
         assert ["stream_options" in request.body for request in fake.requests] == [True, False, False, False]
     assert (ran.status, ran.out) == (3, "")
-    assert stops(ran) == ["stopped: 0.03 USD are used up (max_cost_usd)"]
+    assert stops(ran) == ["stopped: the money for this turn is used up (max_cost_usd=0.03)"]
 
 
 def test_an_attempt_that_failed_is_a_call(tmp_path: Path) -> None:

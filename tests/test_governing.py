@@ -95,7 +95,7 @@ def test_a_budget_of_tokens_ends_the_turn_after_the_answer_that_passed_it() -> N
     assert [type(request) for request in turn.requests] == [CallModel]
     turn.tell(*says((3,), "ls", text="still at it", tokens=1), CommandEnded((4,), 0))
     assert (turn.ended.reason, turn.ended.text) == (Reason.TOKENS, "still at it")
-    assert turn.notices == ["stopped: 100 tokens are used up (max_tokens_total)"]
+    assert turn.notices == ["stopped: the tokens of this turn are used up (max_tokens_total=100)"]
     turn.tell(UserSaid("go on"))  # a new turn has a new budget
     assert [type(request) for request in turn.requests] == [CallModel]
 
@@ -142,9 +142,15 @@ def test_no_sleep_is_longer_than_what_is_left_of_the_time() -> None:
     busy = Failure(Fault.HTTP, "busy", 503, retry_after_s=30.0)
     turn = Turn(max_seconds=20).tell(UserSaid("x"), ModelFailed((1,), busy))
     assert turn.ended.reason is Reason.SECONDS
-    assert turn.notices == ["stopped: 20 seconds are over (max_seconds); the API answered 503: busy"]
+    assert turn.notices == ["stopped: the time of this turn is over (max_seconds=20); the API answered 503: busy"]
     turn = Turn(max_seconds=40).tell(UserSaid("x"), ModelFailed((1,), busy))
     assert [type(request) for request in turn.requests] == [Sleep]
+
+
+def test_no_retry_is_waited_for_that_a_budget_forbids() -> None:
+    turn = Turn(max_calls_total=1).tell(UserSaid("x"), ModelFailed((1,), Failure(Fault.HTTP, "busy", 503)))
+    assert (turn.ended.reason, turn.requests) == (Reason.CALLS, [])
+    assert turn.notices[0].endswith("(max_calls_total=1); the API answered 503: busy")
 
 
 def test_the_same_call_again_and_again_is_stopped_before_it_runs() -> None:
@@ -229,6 +235,7 @@ def test_an_answer_is_checked_and_may_be_repaired_once() -> None:
     turn.tell(*says((1,), text="{}"))
     assert turn.requests == [CheckAnswer((2,), "{}", SCHEMA)]
     turn.tell(AnswerChecked((2,), "a is missing"))
+    assert turn.notices == ["the answer does not satisfy the schema: a is missing; once more"]
     assert turn.last == "Your answer does not satisfy the schema: a is missing. Answer with the JSON alone."
     turn.tell(*says((3,), text='{"a": 1}'), AnswerChecked((4,), ""))
     assert (turn.ended.reason, turn.ended.text) == (Reason.DONE, '{"a": 1}')

@@ -55,8 +55,9 @@ def test_a_budget_says_its_name_and_value_and_has_the_status_of_a_limit(reason: 
     )
     words = limits.explain(reason, seven)
     assert words.startswith("stopped: ")
-    assert "7" in words
-    assert words.endswith(f"({limits.key(reason)})")
+    assert words.endswith(f"({limits.key(reason)}=7)")
+    many = Config(max_tokens_total=10_000_000)
+    assert limits.explain(Reason.TOKENS, many).endswith("(max_tokens_total=10000000)")
     assert getattr(seven, limits.key(reason)) == 7
     assert status.of(reason) == 3
 

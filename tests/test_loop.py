@@ -316,7 +316,7 @@ def test_a_child_says_how_it_ended() -> None:
     stopped, _ = step(
         session, *said((2, 1), "one", LS), CommandEnded((2, 2), 0), *said((2, 3), "two", LS), CommandEnded((2, 4), 0)
     )
-    why = "stopped: 2 model calls were made in this turn (max_al_iterations)"
+    why = "stopped: the model calls of this turn are used up (max_al_iterations=2)"
     assert list_of(stopped)[-1]["content"] == f"error: the subagent did not finish: {why}. Its last words: two"
 
 

@@ -169,7 +169,7 @@ def test_quiet_is_silent_beside_the_answer(tmp_path: Path) -> None:
         (
             Reply(calls=[("shell_exec", {"command": "true"})]),
             3,
-            "stopped: 2 model calls were made in this turn (max_al_iterations)",
+            "stopped: the model calls of this turn are used up (max_al_iterations=2)",
         ),
     ],
 )

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.core
 Transition = tuple[str, str, str]
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- transitions -->", "<!-- /transitions -->"
-LIVES = 250
+LIVES = 400
 
 
 def documented() -> set[Transition]:

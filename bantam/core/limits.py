@@ -1,6 +1,6 @@
 """Budgets of a turn: what was used, and which one is used up, if any. Those of subagents are the turn's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bantam.core import assemble, context
@@ -55,7 +55,7 @@ def left_s(config: Config, elapsed_s: float) -> float | None:
 def explain(reason: Reason, config: Config) -> str:
     """One line that names the budget and its value."""
     name, words = _NAMES[reason]
-    return f"stopped: {words(getattr(config, name))} ({name})"
+    return f"stopped: {words} ({name}={getattr(config, name):.15g})"
 
 
 def key(reason: Reason) -> str:
@@ -63,13 +63,13 @@ def key(reason: Reason) -> str:
     return _NAMES[reason][0]
 
 
-_NAMES: Mapping[Reason, tuple[str, Callable[[Any], str]]] = {
-    Reason.ITERATIONS: ("max_al_iterations", lambda most: f"{most} model calls were made in this turn"),
-    Reason.CALLS: ("max_calls_total", lambda most: f"the turn and its subagents have made {most} model calls"),
-    Reason.TOKENS: ("max_tokens_total", lambda most: f"{most} tokens are used up"),
-    Reason.COST: ("max_cost_usd", lambda most: f"{most:g} USD are used up"),
-    Reason.SECONDS: ("max_seconds", lambda most: f"{most:g} seconds are over"),
-    Reason.CYCLE: ("max_identical_calls", lambda most: f"the same call came more than {most} times in a row"),
+_NAMES: Mapping[Reason, tuple[str, str]] = {
+    Reason.ITERATIONS: ("max_al_iterations", "the model calls of this turn are used up"),
+    Reason.CALLS: ("max_calls_total", "the model calls of this turn and its subagents are used up"),
+    Reason.TOKENS: ("max_tokens_total", "the tokens of this turn are used up"),
+    Reason.COST: ("max_cost_usd", "the money for this turn is used up"),
+    Reason.SECONDS: ("max_seconds", "the time of this turn is over"),
+    Reason.CYCLE: ("max_identical_calls", "the same call came too often in a row"),
 }
 
 

@@ -258,7 +258,9 @@ def _checked(agent: Agent, text: str, problem: str, ctx: Context) -> Step:
         return _call_model(agent, ctx)
     if agent.repairs < REPAIRS_MAX:
         said = messages.user(f"Your answer does not satisfy the schema: {problem}. Answer with the JSON alone.")
-        return _call_model(replace(agent, messages=(*agent.messages, said), repairs=agent.repairs + 1), ctx)
+        agent = replace(agent, messages=(*agent.messages, said), repairs=agent.repairs + 1)
+        agent, effects = _call_model(agent, ctx)
+        return agent, (emit(agent, Notice(f"the answer does not satisfy the schema: {problem}; once more")), *effects)
     why = f"the answer does not satisfy the schema: {problem}"
     return _finish(agent, Finish(Reason.SCHEMA, text, why), (emit(agent, Notice(why, error=True)),))
 
@@ -308,13 +310,12 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
     shorter = failures.shorter(agent.messages, remedy) if phase.purpose == "reply" else None
     match remedy:
         case Remedy.RETRY:
-            left_s = limits.left_s(ctx.config, ctx.elapsed_s)
             wait = failures.delay(phase.attempt, failure)
-            if wait is not None and left_s is not None and wait[0] >= left_s:
-                return _stop(agent, Reason.SECONDS, ctx, f"; {why}")
-            if wait is not None:
-                return _back_off(agent, phase, failure, *wait)
-            return _give_up(agent, phase.purpose, failures.used_up(failure), why)
+            if wait is None:
+                return _give_up(agent, phase.purpose, failures.used_up(failure), why)
+            if reason := _over(agent, replace(ctx, elapsed_s=ctx.elapsed_s + wait[0])):
+                return _stop(agent, reason, ctx, f"; {why}")
+            return _back_off(agent, phase, failure, *wait)
         case Remedy.WITHHOLD:
             name = failures.refused_parameter(failure, asked) or ""
             note = emit(agent, Notice(f"the server refuses {name}; going on without it"))
