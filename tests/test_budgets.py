@@ -16,7 +16,7 @@ SOON_S = 30  # far less than what would have gone on otherwise
 USAGE = {"prompt_tokens": 30, "completion_tokens": 30}
 PRICES = {"price_in": "10", "price_out": "20"}  # 0.0009 USD a call of that usage
 HANGS = Reply(end="hang")
-BOTH, SAME = "the model calls of this turn and its subagents", "the same call came"
+CALLS, SAME = "the model calls of this turn", "the same call came"
 Said = Callable[[Any], Reply]
 
 
@@ -45,8 +45,8 @@ def stops(ran: Ran) -> list[str]:
 
 
 AXES: dict[str, tuple[Said, dict[str, str], str, int]] = {
-    "iterations": (busy(), {"max_al_iterations": "2"}, "the model calls of this turn are used up (max_al_iterations=2)", 2),
-    "calls": (busy(), {"max_calls_total": "2"}, f"{BOTH} are used up (max_calls_total=2)", 2),
+    "iterations": (busy(), {"max_al_iterations": "2"}, f"{CALLS} are used up (max_al_iterations=2)", 2),
+    "calls": (busy(), {"max_calls_total": "2"}, f"{CALLS} and its subagents are used up (max_calls_total=2)", 2),
     "tokens": (busy(), {"max_tokens_total": "100"}, "the tokens of this turn are used up (max_tokens_total=100)", 2),
     "cost": (busy(), {"max_cost_usd": "0.001", **PRICES}, "the money for this turn is used up (max_cost_usd=0.001)", 2),
     "seconds": (hangs, {"max_seconds": "1.5"}, "the time of this turn is over (max_seconds=1.5)", 1),

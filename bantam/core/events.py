@@ -50,7 +50,8 @@ class UserSaid:
 
 @dataclass(frozen=True)
 class Interrupted:
-    pass
+    signal: int = 0
+    """The number of the signal that did it; 0 for a key, or a driver's line."""
 
 
 @dataclass(frozen=True)

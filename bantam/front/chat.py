@@ -128,10 +128,10 @@ class Chat:
         """Say something while a turn runs: the model hears it with its next call."""
         self.runtime.tell(UserSaid(text))
 
-    def interrupt(self) -> None:
-        """Stop the turn, if there is one."""
+    def interrupt(self, signal: int = 0) -> None:
+        """Stop the turn, if there is one; a signal did it, or a key."""
         if self.busy:
-            self.runtime.tell(Interrupted())
+            self.runtime.tell(Interrupted(signal))
 
     @property
     def busy(self) -> bool:

@@ -100,8 +100,9 @@ async def _run(found: Setup, options: argparse.Namespace, screen: Watcher, promp
     if chat.player and (problem := chat.player.finish()):
         screen.say(f"bantam: {problem}", error=True)
         return End(report.DIVERGED, status.DIVERGED, None, chat.log_id)
-    reason = Reason.INTERRUPTED if stop.status else end.reason
-    code = stop.status or end.code
+    stopped = stop.status or (chat.player.stopped if chat.player else 0)
+    reason = Reason.INTERRUPTED if stopped else end.reason
+    code = stopped or end.code
     if chat.tape_is_cut and code == status.DONE:
         reason, code = Reason.FAILED, status.FAILED
     return End(reason, code, end.answer, chat.log_id)
@@ -131,7 +132,7 @@ def _heed_signals(chat: Chat, screen: Watcher, stop: Stop) -> None:
     def end(code: int) -> None:
         stop.status = stop.status or code
         stop.event.set()
-        chat.interrupt()
+        chat.interrupt(code - status.SIGNALLED)
 
     def unwritable(code: int) -> None:
         stop.status = stop.status or code

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bantam.core import history, tape, tree
+from bantam.core import history, status, tape, tree
 from bantam.core.config import Problem
 from bantam.core.effects import Request
 from bantam.core.events import Answer, Event, Id, Interrupted, ModelChunks, ToolProgress
@@ -81,6 +81,8 @@ class Player:
     def __init__(self, played: Tape) -> None:
         self.tape = played
         self.problem = ""
+        self.stopped = 0
+        """The exit status that a signal on the tape gives; 0 for none."""
         self._at = 0
         self._asked: dict[Id, list[Request]] = {}
         for request in played.requests:
@@ -147,6 +149,7 @@ class Player:
         if self.problem or tree.idle(session):
             return
         if isinstance(event, Interrupted):
+            self.stopped = event.signal and status.SIGNALLED + event.signal
             self._tell(event)
         elif isinstance(event, Answer) and event.id not in tree.outstanding(session):
             self._differ(f"the tape answers request {tape.number(event.id)}, and the run did not make it")
