@@ -170,6 +170,7 @@ def test_policy_reads_options_and_needs_no_key(tmp_path: Path) -> None:
     here.environment["OPENAI_API_KEY"] = "sk-marker-0123456789"
     assert here.run("policy", "make").out == "allow\n  allow  make  (approve=never)\n"
     assert here.run("-c", "approve=ask", "policy", "make").status == 4
+    assert here.run("policy", "-c", "approve=ask", "make").status == 4
     assert not (here.home / ".bantam").exists()
 
 
@@ -184,7 +185,7 @@ def test_policy_reads_options_and_needs_no_key(tmp_path: Path) -> None:
         (["policy", "--log", "saved"], "--log: there is no session saved"),
         (["-c", "approve=allow", "policy", "make"], "-c approve: approve: rule 1"),
         (["--log", "x", "-p", "x"], "--log is for policy"),
-        (["--json", "policy", "make"], "policy tells no events"),
+        (["--json", "policy", "make"], "policy takes no --json"),
     ],
 )
 def test_wrong_usage_of_policy_is_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -327,7 +327,7 @@ def test_the_last_line_says_how_it_ended(tmp_path: Path, reply: Reply, status: i
         (["--json", "-p"], "-p"),
         (["--json", "missing.txt"], "missing.txt: No such file"),
         (["--json", "-c", "timeout=x", "-p", "x"], "timeout must be a number of seconds"),
-        (["--json", "demo"], "demo tells no events"),
+        (["--json", "demo"], "demo takes no --json"),
         (["--input", "xml"], "invalid choice"),
         (["--input=json", "prompt.txt"], "neither -p nor FILE"),
         (["--input", "json", "-p", "x"], "neither -p nor FILE"),

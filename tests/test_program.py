@@ -195,7 +195,14 @@ def test_no_network_is_a_failure_for_now(tmp_path: Path) -> None:
     [
         (["--nonsense"], "unknown option --nonsense"),
         (["a", "b"], "only one FILE"),
+        (["a", "-q", "b"], "only one FILE"),
+        (["a", "-q", "b", "-y"], "unknown option -y"),
+        (["--", "-y"], "prompt file -y: No such file"),
         (["-p", "x", "a"], "exclude each other"),
+        (["-p", "x", "replay"], "replay takes no -p; for a prompt file of that name say ./replay"),
+        (["demo", "-o", "x"], "demo takes no -o"),
+        (["diff", "a", "b", "-q"], "diff takes no -q"),
+        (["trust", "--resume"], "trust takes no --resume"),
         (["-p"], "-p"),
         (["-p", " "], "-p needs a text"),
         (["missing.txt"], "missing.txt: No such file"),
@@ -292,6 +299,7 @@ def test_the_version_and_the_help_import_nothing_slow(tmp_path: Path) -> None:
         ran = subprocess.run([here.command()[0], "-c", script], env=here.environment, cwd=here.work, check=False)
         assert ran.returncode == 0
     assert here.run("--version").out.startswith("bantam 1.")
+    assert here.run("-q", "--version", "demo").out == here.run("--version").out
     assert "exit status" in here.run("--help").out
 
 

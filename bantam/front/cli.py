@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
+from bantam import __version__
 from bantam.core import status
 from bantam.core.config import Problem
 from bantam.core.record import replace
@@ -29,6 +30,8 @@ needed an approval that nobody could give, 5 the answer does not satisfy the sch
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
 LATER = ("doctor", "eject", "models")  # names that later versions take
+SHORT = {"output": "-o", "prompt": "-p", "quiet": "-q", "settings": "-c"}
+SUBCOMMANDS = {"demo": (), "diff": (), "policy": ("settings", "log"), "replay": (), "trust": ("settings",)}
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,7 +96,7 @@ def parser() -> Parser:
     add("--record", metavar="TAPE", help="write a tape of this run, which --replay plays")
     add("--replay", metavar="TAPE", help="run again with a tape in place of the model, the shell and the clock")
     add("--log", metavar="ID", help="with policy: judge the commands of a past run")
-    add("--version", action="store_true", help="show the version")
+    add("--version", action="version", version=f"bantam {__version__}", help="show the version")
     return made
 
 
@@ -114,13 +117,15 @@ def _wants_events(arguments: Sequence[str]) -> bool:
 
 def _run(arguments: list[str], events: "JsonLines | None") -> int:
     options, unknown = parser().parse_known_args(["--resume=" if word == "--resume" else word for word in arguments])
-    if unknown:
-        leave(f"unknown option {unknown[0]}; bantam --help lists them")
+    for word in unknown:
+        if word.startswith("-") and word != "-":
+            leave(f"unknown option {word}; bantam --help lists them")
     options.settings = [_utf8(setting) for setting in options.settings]
     if options.prompt is not None:
         options.prompt = _utf8(options.prompt)
-    words: list[str] = options.words
+    words: list[str] = [*options.words, *unknown]  # argparse takes none behind an option that comes between words
     options.file = words[0] if words else ""
+    _check_subcommand(options)
     if options.prompt is not None and options.file:
         leave("-p and FILE exclude each other")
     if options.stdin is not None and options.prompt is None:
@@ -128,7 +133,10 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
     if options.log is not None and options.file != "policy":
         leave("--log is for policy: bantam policy --log ID")
     options.events = events
-    _check_events(options)
+    if options.events and options.quiet:
+        leave("-q and --json exclude each other")
+    if options.input and (options.prompt is not None or options.file):
+        leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
     if options.folder is not None:
         from bantam.front.setup import working_directory
 
@@ -166,13 +174,15 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     return _front(options)
 
 
-def _check_events(options: argparse.Namespace) -> None:
-    if options.events and options.quiet:
-        leave("-q and --json exclude each other")
-    if options.events and options.file in ("demo", "diff", "policy", "replay", "trust"):
-        leave(f"{options.file} tells no events; for a prompt file of that name say ./{options.file}")
-    if options.input and (options.prompt is not None or options.file):
-        leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
+def _check_subcommand(options: argparse.Namespace) -> None:
+    """What a subcommand would ignore is refused."""
+    name = options.file
+    if name not in SUBCOMMANDS:
+        return
+    for option, default in vars(parser().parse_args([])).items():
+        if getattr(options, option) != default and option not in ("words", "folder", *SUBCOMMANDS[name]):
+            flag = SHORT.get(option, f"--{option}")
+            leave(f"{name} takes no {flag}; for a prompt file of that name say ./{name}")
 
 
 def _front(options: argparse.Namespace) -> int:
