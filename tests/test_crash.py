@@ -104,8 +104,6 @@ def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_session(tmp_path
         run.wait()
         reader.join()
         run.stdout.close()
-        for spare in (tmp_path / "sessions").glob(".*.tmp"):
-            os.utime(spare, (1, 1))  # as if the next start came much later
         saved = json.loads((tmp_path / "sessions" / "autosave.json").read_bytes())["messages"]
         assert int(saved[-1]["content"]) >= int(last[-1])
     assert len(list((tmp_path / "sessions").iterdir())) <= 2  # the next start removes the other one

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -152,18 +151,21 @@ def test_a_broken_autosave_is_put_aside_and_not_lost(tmp_path: Path, data: bytes
     assert store.tidy() == Store(tmp_path).tidy() == ""
 
 
-def test_what_killed_saves_left_is_swept_after_an_hour(tmp_path: Path) -> None:
+def test_what_killed_saves_left_is_swept_and_a_save_at_work_is_not(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.autosave(SAID)
     left, busy = (store.sessions / f".bantam-{n}.tmp" for n in "ab")
-    for spare in (left, busy):
-        spare.write_bytes(b"{")
-    os.utime(left, (time.time() - 3601,) * 2)
+    left.write_bytes(b"{")
+    fd = files.create(busy)
+    assert files.lock(fd)
     store.tidy()
     assert sorted(p.name for p in store.sessions.iterdir()) == [busy.name, "autosave.json"]
+    os.close(fd)
+    store.tidy()
+    assert [p.name for p in store.sessions.iterdir()] == ["autosave.json"]
 
 
-def test_a_save_at_work_is_not_swept_away(tmp_path: Path) -> None:
+def test_a_save_is_never_swept_away_whenever_it_begins(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         over = threading.Event()
         sweeping = [pool.submit(_sweep_until, over, tmp_path) for _ in range(2)]

@@ -4,13 +4,10 @@ import fcntl
 import json
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-SPARE_S = 3600.0  # age of a temporary file that nobody will finish
 
 
 class StoreError(Exception):
@@ -23,26 +20,39 @@ def failed(what: str, path: Path, problem: OSError) -> StoreError:
 
 def write_whole(path: Path, data: bytes, mode: int) -> None:
     """Replace a file by a new one: temporary file, flush to disk, rename. Raises OSError; no half is ever seen."""
-    spare = path.with_name(f".bantam-{os.urandom(8).hex()}.tmp")  # a process id would not do: containers share homes
-    fd = create(spare, mode=mode)
+    spare, fd = _spare(path.parent, mode)
     try:
         try:
             write_all(fd, data)
             os.fsync(fd)
+            spare.replace(path)
         finally:
             os.close(fd)
-        spare.replace(path)
     except BaseException:
         spare.unlink(missing_ok=True)
         raise
 
 
+def _spare(folder: Path, mode: int) -> tuple[Path, int]:
+    """A temporary file that is held, so that nobody sweeps it away; each has a name that no other ever had."""
+    while True:
+        spare = folder / f".bantam-{os.urandom(8).hex()}.tmp"  # a process id would not do: containers share homes
+        fd = create(spare, mode=mode)
+        if lock(fd):
+            return spare, fd
+        os.close(fd)  # a sweep was faster, and removes it
+
+
 def sweep(folder: Path) -> None:
-    """Remove the temporary files of saves that were killed: a save takes moments, not an hour."""
+    """Remove the temporary files of saves that were killed; one that is being written is held."""
     for spare in folder.glob(".*.tmp"):
         with suppress(OSError):
-            if time.time() - spare.lstat().st_mtime > SPARE_S:
-                spare.unlink()
+            fd = os.open(spare, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if lock(fd, otherwise=False):
+                    spare.unlink()
+            finally:
+                os.close(fd)
 
 
 def create(path: Path, flags: int = 0, mode: int = 0o600) -> int:
@@ -52,17 +62,18 @@ def create(path: Path, flags: int = 0, mode: int = 0o600) -> int:
     return fd
 
 
-def lock(fd: int) -> bool:
+def lock(fd: int, otherwise: bool = True) -> bool:
     """Hold an open file until it is closed; False if another process holds it, or has removed it.
 
-    True where locks do not exist. Only who holds a file removes it, so its name is its own as long as it is held.
+    `otherwise` is the answer of a file system without locks. Only who holds a file removes it, so it has its name
+    as long as it is held.
     """
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
-        pass
+    except OSError:
+        return otherwise
     return os.fstat(fd).st_nlink > 0
 
 
