@@ -18,6 +18,7 @@ from bantam.core.effects import (
     CallStarted,
     Cancel,
     Emit,
+    Notice,
     Output,
     Reason,
     ResultDelta,
@@ -351,7 +352,11 @@ def row_19_a_denial_that_nobody_could_lift_is_told_at_the_end(world: World, mome
             assert effect.output.reason is not Reason.DONE or not moment.after.unapproved
             assert effect.output.reason is not Reason.UNAPPROVED or moment.after.unapproved
     if isinstance(moment.event, Denied) and moment.event.nobody and moment.accepted:
-        assert moment.after.unapproved
+        asked = moment.open[moment.event.id]
+        assert isinstance(asked, AskApproval)
+        told = [o.text for o in _outputs(moment) if isinstance(o, Notice) and o.text.startswith("not run: ")]
+        assert len(told) == (asked.command not in moment.before.unapproved)  # once a turn, and by the loop itself
+        assert asked.command in moment.after.unapproved
 
 
 def row_answers_are_checked_and_repaired_once(world: World, moment: Moment) -> None:

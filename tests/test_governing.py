@@ -196,7 +196,14 @@ def test_what_is_denied_does_not_run_and_the_turn_goes_on() -> None:
 def test_where_nobody_can_be_asked_the_turn_says_so_at_its_end() -> None:
     turn = Turn(approve="ask").tell(UserSaid("x"), *says((1,), "look", tool="run_subagent"), *says((2, 1), "ls"))
     assert turn.requests == [AskApproval((2, 2), "ls", "approve=ask")]
-    turn.tell(Denied((2, 2), nobody=True), *says((2, 3), text="no"), *says((3,), text="sorry"))
+    turn.tell(Denied((2, 2), nobody=True))
+    assert turn.notices == [
+        "not run: ls: it needs an approval (approve=ask), and there is nobody to ask; "
+        'to allow it, write into model.cfg: approve=allow "ls"'
+    ]
+    turn.tell(*says((2, 3), "ls"), Denied((2, 4), nobody=True))
+    assert turn.notices == []  # once a turn
+    turn.tell(*says((2, 5), text="no"), *says((3,), text="sorry"))
     assert (turn.ended.reason, turn.ended.text) == (Reason.UNAPPROVED, "sorry")
     turn.tell(UserSaid("again"), *says((4,), text="fine"))
     assert turn.ended.reason is Reason.DONE

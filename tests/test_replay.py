@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,55 @@ def test_a_replay_is_the_run_byte_for_byte_without_model_shell_and_key(tmp_path:
     assert (again.status, again.out, again.err) == (first.status, first.out, first.err)
     assert not (here.work / "made").exists()
     assert list(here.home.iterdir()) == []
+
+
+COMMANDS = ["echo a", "exit 3", "kill -9 $$", "printf '\\377\\33[2J'; sleep 0.1; echo b", "head -c 300000 /dev/zero"]
+REFUSALS = ["no", "unknown parameter: stream_options", "maximum context length exceeded"]
+SETTINGS = {
+    "max_calls_total": ["4", "9"],
+    "max_seconds": ["2"],
+    "approve": ["ask", "allow echo *; ask *", "deny echo *; allow *"],
+    "stream": ["false"],
+    "context_window": ["400"],
+}
+
+
+def whatever(luck: random.Random) -> Callable[[Any], Reply]:
+    """A model that does anything: answers, calls, subagents, refusals, breaking off."""
+
+    def reply(body: Any) -> Reply:
+        deed = luck.randrange(9)
+        match deed:
+            case 0:
+                message = json.dumps({"error": {"message": luck.choice(REFUSALS)}})
+                return Reply(status=luck.choice([400, 401, 429, 503]), body=message)
+            case 1:
+                return Reply(
+                    calls=[("shell_exec", {"command": luck.choice(COMMANDS)}) for _ in range(luck.randint(1, 3))]
+                )
+            case 2:
+                return Reply(calls=[("run_subagent", {"prompt": f"part {n}"}) for n in range(luck.randint(1, 3))])
+            case 3:
+                return Reply(calls=[("nope", {}), ("shell_exec", {"cmd": 1})])
+            case 4:
+                return Reply(text="half an answer", end=luck.choice(["cut", "reset"]))
+            case _:
+                return Reply(text=luck.choice(["ok \u2028 \x1b[31m", '{"a": 1}']), usage=USED)
+
+    return reply
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_replay_shows_whatever_its_run_did(tmp_path: Path, seed: int) -> None:
+    luck = random.Random(seed)
+    settings = {name: luck.choice(values) for name, values in SETTINGS.items() if luck.random() < 0.4}
+    mode = luck.choice([["--json"], ["-q"], []])
+    prompt, piped = luck.choice([(["-p", "do it"], None), ([], "one\n/compact\ntwo\n\nthree\n")])
+    with serving(whatever(luck)) as fake:
+        here = place(tmp_path, fake, **settings)
+        run = here.run(*mode, "--record", "tape", *prompt, piped=piped)
+        again = here.run(*mode, "--replay", "tape", *prompt, piped=piped)
+    assert again == run
 
 
 def test_piped_lines_and_failures_replay_with_their_status(tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ class Withhold:
 class Unapproved:
     """A command needed an approval that nobody could give. Never leaves the core."""
 
+    command: str
+
 
 # --- outputs: what an Emit carries to whoever watches
 

@@ -6,6 +6,8 @@ from bantam.core.config import Problem
 from bantam.core.record import dataclass
 from bantam.core.tools import Action, ShellExec, Unusable, denied
 
+SETTING_CHARS_MAX = 500  # of a line for model.cfg that is still worth showing
+
 
 def judged(action: Action, approve: str) -> tuple[Action, str]:
     """What may become of a call, and why the user is to be asked first; "" for no question.
@@ -18,6 +20,18 @@ def judged(action: Action, approve: str) -> tuple[Action, str]:
     if verdict.decision == "deny":
         return Unusable(denied(verdict.why)), ""
     return action, verdict.why if verdict.decision == "ask" else ""
+
+
+def needed(approve: str, command: str) -> str:
+    """One line: which command did not run, by which rule, and what to write so that it does."""
+    from bantam.core import policy
+    from bantam.core.shellparts import shown
+
+    read = policy.parse(approve)
+    setting = policy.render(policy.remember(policy.Always() if isinstance(read, Problem) else read, command))
+    what = f"approve={setting}" if len(setting) <= SETTING_CHARS_MAX else "a rule of approve that matches it"
+    why = f"it needs an approval ({_verdict(approve, command).why}), and there is nobody to ask"
+    return f"not run: {shown(command)}: {why}; to allow it, write into model.cfg: {what}"
 
 
 @dataclass(frozen=True)

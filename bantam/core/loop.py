@@ -109,8 +109,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Acting(slots), Approved(id=id) if slot := acting.asking(slots, id):
             return _approved(agent, slots, slot, id, ctx)
         case Acting(slots), Denied(id=id, nobody=nobody) if slot := acting.asking(slots, id):
-            agent, effects = _fill(agent, slots, slot, tools.UNAPPROVED if nobody else tools.DENIED, True, ctx)
-            return agent, (*((Unapproved(),) if nobody else ()), *effects)
+            return _denied(agent, slots, slot, nobody, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.asking(slots, id):
             return _fill(agent, slots, slot, tools.NOT_RUN, True, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
@@ -289,6 +288,12 @@ def _approved(agent: Agent, slots: Slots, slot: Slot, id: Id, ctx: Context) -> S
         return _fill(agent, slots, slot, found, True, ctx)
     running, effect = found
     return replace(agent, phase=Acting(acting.put(slots, running))), (effect,)
+
+
+def _denied(agent: Agent, slots: Slots, slot: Slot, nobody: bool, ctx: Context) -> Step:
+    agent, effects = _fill(agent, slots, slot, tools.UNAPPROVED if nobody else tools.DENIED, True, ctx)
+    told = (Unapproved(slot.action.command),) if nobody and isinstance(slot.action, tools.ShellExec) else ()
+    return agent, told + effects
 
 
 def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:

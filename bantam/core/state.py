@@ -112,8 +112,8 @@ class Session:
     """In this turn, by all agents together."""
     total: Spent = field(default_factory=Spent)
     """In all turns that ended."""
-    unapproved: bool = False
-    """In this turn a command needed an approval that nobody could give."""
+    unapproved: frozenset[str] = field(default_factory=frozenset)
+    """Commands of this turn that needed an approval which nobody could give."""
     begun: float = 0.0
     """When this turn began."""
     withheld: frozenset[str] = field(default_factory=frozenset)

@@ -6,12 +6,13 @@ nothing of phases beyond what an agent waits for.
 
 from collections import deque
 
-from bantam.core import context, limits, loop, messages, status
+from bantam.core import context, gate, limits, loop, messages, status
 from bantam.core.effects import (
     Cancel,
     Effect,
     Emit,
     Finish,
+    Notice,
     Reason,
     Save,
     Spawn,
@@ -57,7 +58,7 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
     if isinstance(event, Answer) and event.id in session.agents:  # a subagent's end is told in here alone
         return session, ()
     if _begins(event) and idle(session):
-        session = replace(session, spent=Spent(), unapproved=False, begun=now)
+        session = replace(session, spent=Spent(), unapproved=frozenset(), begun=now)
     out: list[Effect] = []
     inbox: deque[tuple[Id, Event]] = deque([(_owner(event), event)])
     while inbox:
@@ -84,8 +85,11 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                 case Finish() if path:
                     session, _ = _cut(session, path)
                     inbox.append((path[:-1], _result(path, effect)))
-                case Unapproved():
-                    session = replace(session, unapproved=True)
+                case Unapproved(command):
+                    if command not in session.unapproved:
+                        why = gate.needed(session.config.approve, command)
+                        out.append(Emit(path, Notice(why, error=True)))
+                    session = replace(session, unapproved=session.unapproved | {command})
                 case Finish(reason, text):
                     reason = Reason.UNAPPROVED if session.unapproved and reason is Reason.DONE else reason
                     out.append(Emit(ROOT, TurnEnded(reason, text, session.spent)))

@@ -60,7 +60,6 @@ class Chat:
         self._key, self._options, self._environ = found.key, options, environ
         self._autosaves = autosaves
         self._complaints: set[str] = set()
-        self._unasked: set[str] = set()
         self._summary = ""
         self.ask: Callable[[AskApproval], Awaitable[Event]] = self._nobody
         self._redactor = Redactor(setup.secrets(environ, found.key))
@@ -319,12 +318,7 @@ class Chat:
         yield await self.ask(request)
 
     async def _nobody(self, request: AskApproval) -> Event:
-        """What answers for whoever is not there. What would have been asked is said, once for each command."""
-        if request.command not in self._unasked:
-            from bantam.front import policy  # seldom needed
-
-            self._unasked.add(request.command)
-            self.screen.say(policy.needed(self.config.approve, request), error=True)
+        """What answers for whoever is not there."""
         return Denied(request.id, nobody=True)
 
     def _show(self, emit: Emit) -> None:

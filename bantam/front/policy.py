@@ -1,7 +1,4 @@
-"""`bantam policy`: what the rules of this folder would do with a command, or with those of a past run.
-
-And what is said where a command needs an approval and there is nobody to ask.
-"""
+"""`bantam policy`: what the rules of this folder would do with a command, or with those of a past run."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +15,6 @@ from bantam.front.tell import tell
 from bantam.shell import files, log
 from bantam.shell.store import Store, home
 
-SETTING_CHARS_MAX = 500  # of a line for model.cfg that is still worth showing
 STATUS = {
     Decision.ALLOW: status.DONE,
     Decision.DENY: status.FAILED,
@@ -44,16 +40,6 @@ def run(words: Sequence[str], past: str | None, options: Sequence[str], environ:
         return tell(policy.explain(rules, command), STATUS[policy.judge(rules, command).decision])
     commands = _commands(past)
     return commands if isinstance(commands, Problem) else _judged(rules, commands)
-
-
-def needed(approve: str, request: AskApproval) -> str:
-    """One line: which command did not run, by which rule, and what to write so that it does."""
-    read = policy.parse(approve)
-    rules = policy.Always() if isinstance(read, Problem) else read
-    setting = policy.render(policy.remember(rules, request.command))
-    what = f"approve={setting}" if len(setting) <= SETTING_CHARS_MAX else "a rule of approve that matches it"
-    why = f"not run: {shown(request.command)}: it needs an approval ({request.why}), and there is nobody to ask"
-    return f"{why}; to allow it, write into {setup.CONFIG_FILE}: {what}"
 
 
 def _commands(wanted: str) -> tuple[str, ...] | Problem:
