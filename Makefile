@@ -19,7 +19,7 @@ test: $(VENV)/.dev $(VENV)/.wheels ## run every check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 	@$(NEWER_TESTS)
 
 fmt: $(VENV)/.dev ## format the code, and mend what the linter can
@@ -89,9 +89,9 @@ done; \
 if [ -z "$$newest" ]; then echo "No Python newer than that of $(VENV) was found, so no second run."; exit; fi; \
 name=$$("$$newest" --version); \
 [ "$$(cat $(NEWER)/.ready 2>/dev/null)" = "$$name" ] || { \
-	"$$newest" -m venv --clear $(NEWER) && $(NEWER)/bin/python $(PIP) pytest hypothesis && \
+	"$$newest" -m venv --clear $(NEWER) && $(NEWER)/bin/python $(PIP) pytest pytest-xdist hypothesis && \
 	echo "$$name" >$(NEWER)/.ready; } || exit 1; \
-if $(NEWER)/bin/python -m pytest -q -m core $$(grep -l 'mark\.core' tests/test_*.py) >$(NEWER)/log 2>&1; \
+if $(NEWER)/bin/python -m pytest -n 2 -q -m core $$(grep -l 'mark\.core' tests/test_*.py) >$(NEWER)/log 2>&1; \
 then echo "$$name, the pure core once more: $$(tail -n 1 $(NEWER)/log)"; \
 else cat $(NEWER)/log; echo "$$name: the tests of the pure core failed."; exit 1; fi
 endef

@@ -190,7 +190,7 @@ def test_ctrl_z_gives_a_shell_its_terminal_and_takes_it_back(tmp_path: Path) -> 
         bantam.send("wor\x1a")
         bantam.expect("Stopped")
         bantam.expect("shell> ")
-        bantam.send("bg\r")  # it wants its terminal, and so it stops again
+        bantam.send('bg; until [ "$(jobs -s)" ]; do :; done\r')  # it wants its terminal, and so it stops again
         bantam.expect("shell> ")
         bantam.send("fg\r")
         bantam.prompt()
