@@ -12,6 +12,7 @@ from typing import Any
 
 from bantam.core import codec, policy, tree
 from bantam.core.config import Problem
+from bantam.core.context import SUMMARY_INTRODUCTION
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -49,7 +50,7 @@ from bantam.core.events import (
     ToolFinished,
     UserSaid,
 )
-from bantam.core.messages import Message, Messages, clean
+from bantam.core.messages import Message, Messages, clean, text_of
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle
 from tests.servers import THOUGHT, Call
 from tests.world import REQUESTS, Moment, World, rows, whole
@@ -174,8 +175,17 @@ def row_4_a_list_only_grows_or_is_cut_for_a_reason(world: World, moment: Moment)
             ):  # a compaction, and perhaps output cleared on the way to the next call
                 shrunk = isinstance(old.phase, Calling) and old.phase.purpose in ("compact", "shrink")
                 assert shrunk or _pruned(old, new)
+                if isinstance(old.phase, Calling) and old.phase.purpose == "shrink" and not _pruned(old, new):
+                    assert len(new.messages) < len(old.messages) + len(old.queued)
+                    assert _prompt(old) in (None, *new.messages)
             case _:
                 assert _pruned(old, new)
+
+
+def _prompt(agent: Agent) -> Mapping[str, Any] | None:
+    """What the user said last; None if there are only summaries of it."""
+    said = [m for m in agent.messages if m["role"] == "user" and not text_of(m).startswith(SUMMARY_INTRODUCTION)]
+    return said[-1] if said else None
 
 
 def _pruned(old: Agent, new: Agent) -> bool:

@@ -209,6 +209,25 @@ def test_a_last_chunk_without_its_blank_line_counts() -> None:
     assert lapse(body) == [ModelChunks(ID, (usage,)), ModelEnded(ID)]
 
 
+@pytest.mark.parametrize("last", [LAST, "[DONE]", {"error": {"message": "no"}}, {"choices": []}, "half"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"  "])
+def test_a_last_event_without_its_blank_line_ends_the_wait(last: Any, end: bytes) -> None:
+    text = data_of({"choices": [{"delta": {"content": "a"}}]})
+    body, until = waits(
+        text, b": ping\n\n", b"data: " + (last if isinstance(last, str) else json.dumps(last)).encode() + end
+    )
+    ends = last != "half" and last != {"choices": []}
+    assert until == (2 + REST_S if ends else None)
+    assert lapse(body) == (finish(body) if ends else [])
+    body, events = feed(body, b", and more of it")  # it was not the end after all
+    assert (deadline(body, events, until, 3.0, 300), lapse(body)) == (until, [])
+
+
+def test_a_large_event_is_not_read_again_and_again_for_its_end() -> None:
+    large = {**LAST, "x": "y" * 100_000}
+    assert waits(data_of(large)[:-2])[1] is None
+
+
 def test_one_object_is_whole_when_its_last_bracket_came() -> None:
     whole = json.dumps({"choices": [{"message": {"content": "}"}}]}).encode()
     for at in range(1, len(whole) + 1):
@@ -222,6 +241,6 @@ def test_one_object_is_whole_when_its_last_bracket_came() -> None:
 @given(tapes)
 def test_an_answer_before_silence_is_the_answer_before_an_end(dice: Dice) -> None:
     said = servers.reply(dice)
-    data = servers.sse(dice, servers.chunks(dice, said, servers.style(dice)), marked=False) + b"\n\n"
+    data = servers.sse(dice, servers.chunks(dice, said, servers.style(dice)), marked=False)
     silent, ended = (meaning(read(ID, [data], end)) for end in ("silent", "closes"))
     assert silent == ended

@@ -252,6 +252,37 @@ def test_a_conversation_that_is_too_long_is_cleared_of_old_output_then_compacted
     assert effects[-1] == ended(Reason.FAILED, calls=4)
 
 
+def test_a_turn_that_grew_too_long_by_itself_goes_on_from_a_summary_of_its_work() -> None:
+    too_long = Failure(Fault.HTTP, "maximum context length", 400)
+    result = "y" * 6_000
+    session, _ = step(NEW, UserSaid("hello"), *said((1,), "", LS), CommandEnded((2,), 0, result))
+    shrinking, effects = step(session, ModelFailed((3,), too_long))
+    work = list_of(session)
+    assert effects[-1] == CallModel((4,), context.compact_request((SYSTEM, *work), whole=False), (), SENT, 300)
+    assert len(str(effects[-1])) < 6_000
+    tighter, effects = step(shrinking, ModelFailed((4,), too_long))
+    again = context.compact_request((SYSTEM, *work), whole=False, squeezed=1)
+    assert effects[-1] == CallModel((5,), again, (), SENT, 300)
+    tightest, _ = step(tighter, ModelFailed((5,), too_long))
+    _, effects = step(tightest, ModelFailed((6,), too_long))
+    assert effects[-1] == ended(Reason.FAILED, calls=5)
+    _, effects = step(tighter, *said((5,), "I listed files"))
+    assert effects[-1] == asks((6,), HELLO, messages.user(context.SUMMARY_INTRODUCTION + "I listed files"))
+
+
+def test_a_compaction_that_is_too_long_itself_is_asked_for_in_fewer_words() -> None:
+    too_long = Failure(Fault.HTTP, "maximum context length", 400)
+    long = messages.user("y" * 6_000)
+    session, effects = step(NEW, Loaded((SYSTEM, long, messages.assistant("hi"))), CompactAsked())
+    for squeezed in (1, 2):
+        (request,) = [effect for effect in effects if isinstance(effect, CallModel)]
+        session, effects = step(session, ModelFailed(request.id, too_long))
+        asked = context.compact_request((SYSTEM, *list_of(session)), True, squeezed)
+        assert effects[-1] == CallModel((squeezed + 1,), asked, (), SENT, 300)
+    failed, effects = step(session, ModelFailed((3,), too_long))
+    assert (list_of(failed), effects[-1]) == ((long, messages.assistant("hi")), ended(Reason.FAILED, calls=3))
+
+
 def test_a_failed_compaction_leaves_the_conversation_as_it_was() -> None:
     session, _ = step(NEW, UserSaid("hello"), *said((1,), "hi"))
     asked, _ = step(session, CompactAsked())

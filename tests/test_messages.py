@@ -224,6 +224,44 @@ def test_nesting_is_counted_as_recursion_would(value: Json) -> None:
     assert messages.nesting(value) == depth(value)
 
 
+@given(conversations, st.sampled_from([2, 10, 100]))
+def test_a_conversation_with_its_long_texts_cut_is_valid_and_no_longer(said: Messages, most: int) -> None:
+    short = tuple(messages.shortened(m, most) for m in said)
+    assert complaint(short) == ""
+    assert len(json.dumps(short)) <= len(json.dumps(said))
+    for new, old in zip(short, said, strict=True):
+        assert {**new, "content": "", "tool_calls": []} == {**old, "content": "", "tool_calls": []}
+        for less, call in zip(messages.calls_of(new), messages.calls_of(old), strict=True):
+            assert (messages.call_id(less), messages.call_name(less)) == (
+                messages.call_id(call),
+                messages.call_name(call),
+            )
+
+
+def test_a_long_text_keeps_its_ends_wherever_it_is() -> None:
+    long, short = "a" * 600 + "b" * 600, "a" * 50 + "\n[1100 characters left out]\n" + "b" * 50
+    call = {
+        "id": "1",
+        "type": "function",
+        "x": 1,
+        "function": {"name": "f", "arguments": json.dumps({"c": long, "n": 1})},
+    }
+    other = {"id": "2", "type": "function", "function": {"name": "f", "arguments": '{ "c":"as it came"}'}}
+    cut = {**call, "function": {"name": "f", "arguments": json.dumps({"c": short, "n": 1})}}
+    said = {"role": "assistant", "content": long, "tool_calls": [call, other], "reasoning": long}
+    assert messages.shortened(said, 100) == {**said, "content": short, "tool_calls": [cut, other]}
+    parts: list[Json] = [
+        {"type": "text", "text": long},
+        {"type": "image_url", "image_url": {}},
+        {"type": "text", "text": "c"},
+    ]
+    assert messages.shortened({"role": "user", "content": parts}, 100)["content"] == [
+        {**parts[0], "text": short},
+        *parts[1:],
+    ]
+    assert messages.shortened(messages.user("a" * 120), 100) == messages.user("a" * 120)  # the mark would be longer
+
+
 def test_a_list_of_parts_says_its_texts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image_url"}, "b", {"text": 3}, {"text": "c"}]
     assert messages.text_of({"role": "user", "content": parts}) == "ac"

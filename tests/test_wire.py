@@ -654,6 +654,22 @@ def test_a_conversation_that_is_too_long_is_compacted_once() -> None:
     assert "a summary" in str(one.messages)
 
 
+def test_a_single_turn_that_is_too_long_goes_on_from_a_summary_of_its_work() -> None:
+    words = '{"error": {"code": "context_length_exceeded", "message": "maximum context length is 10"}}'
+
+    def script(body: Any) -> Reply:
+        if "tools" not in body:
+            return Reply("listed them") if len(str(body)) < 3_000 else Reply(body=words, status=400)
+        if len(body["messages"]) == 2:
+            return asks('{"command": "ls"}')
+        return Reply(body=words, status=400) if any(m["role"] == "tool" for m in body["messages"]) else GOOD
+
+    one = told(script, "x" * 1000)
+    assert (one.reason, one.text, one.commands) == (Reason.DONE, TEXT, ["ls"])
+    assert "listed them" in str(one.messages[2])
+    assert one.messages[1]["content"] == "x" * 1000
+
+
 # --- endpoints and redirects
 
 

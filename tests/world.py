@@ -282,7 +282,7 @@ class World:
             return False
         assert isinstance(old.phase, Calling)
         assert isinstance(new.phase, Calling)
-        return old.messages == new.messages and old.phase.purpose == new.phase.purpose
+        return (old.messages, old.squeezed, old.phase.purpose) == (new.messages, new.squeezed, new.phase.purpose)
 
     # --- what a user does
 

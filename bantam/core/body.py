@@ -17,6 +17,7 @@ from bantam.core.record import dataclass, replace
 
 PAYLOAD_BYTES_MAX = 64_000_000  # of one event, or of an answer that is not streamed
 HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
+LAST_BYTES_MAX = 65_536  # of an event that is looked at before its blank line came
 REST_S = 5.0  # for what may follow an answer that is whole: usage, the end mark, the end
 DONE = "[DONE]"
 WHOLE, PIECE = "the answer", "a chunk of the answer"
@@ -88,14 +89,29 @@ def deadline(body: Body, events: Sequence[Answer], before: float | None, now: fl
     if body.kind == "json":
         end = body.tail[-1][-16:].rstrip()[-1:] if body.tail else b""
         return soon if end in (b"}", b"]") else None
-    return soon if body.finished and events else before
+    if body.finished:
+        return soon if events else before
+    return before or soon if _says_end(body.tail) else before
 
 
 def lapse(body: Body) -> list[Answer]:
     """The events of a body whose deadline has passed, as `finish`; none if it is not whole: then the wait goes on."""
     if body.kind == "json":
-        return finish(body) if _is_json(b"".join(body.tail).decode(errors="replace")) else []
-    return _rest(body)
+        is_whole = _is_json(b"".join(body.tail).decode(errors="replace"))
+    else:
+        is_whole = body.finished or _says_end(body.tail)
+    return finish(body) if is_whole else []
+
+
+def _says_end(tail: sse.Tail) -> bool:
+    """Whether an event whose blank line did not come is the last one: it has a finish_reason, the mark or an error."""
+    if not tail or tail[-1][-16:].rstrip()[-1:] not in (b"}", b"]") or sum(map(len, tail)) > LAST_BYTES_MAX:
+        return False
+    return any(
+        payload == DONE
+        or (_is_json(payload) and (isinstance(read := _read(payload, PIECE), Failure) or finish_of(read)))
+        for payload in sse.finish(tail)
+    )
 
 
 def _rest(body: Body) -> list[Answer]:

@@ -2,7 +2,18 @@
 
 import json
 
-from bantam.core.messages import Message, Messages, answers, clean, role_of, system, text_of, user, with_text
+from bantam.core.messages import (
+    Message,
+    Messages,
+    answers,
+    clean,
+    role_of,
+    shortened,
+    system,
+    text_of,
+    user,
+    with_text,
+)
 from bantam.core.settings import Config
 
 CHARS_PER_TOKEN = 4  # a rough mean of English and code
@@ -11,6 +22,7 @@ PROTECTED_TURNS = 2  # user turns whose tool output is never cleared
 PROTECTED_TOKENS = 40_000  # of the newest tool output
 FREED_TOKENS_MIN = 20_000  # clearing less is not worth losing it
 FULL = 0.75  # of the window: above it the list is pruned, then compacted
+SHARES = (4_000, 1_000, 250)  # characters of each text in a request for a summary; the next where it is too long so
 
 COMPACT_PROMPT = (
     "Summarise this conversation so that you can go on from the summary alone. Cover: what the user wants; "
@@ -56,28 +68,50 @@ def prune(messages: Messages, window: int = 0) -> Messages:
     return tuple(pruned) if freed >= worth and freed else messages
 
 
-def split(messages: Messages) -> tuple[Messages, Messages]:
-    """(what came before, the current user turn) of a list, the system message left out."""
-    for at in range(len(messages) - 1, 0, -1):
-        if role_of(messages[at]) == "user":
-            return messages[1:at], messages[at:]
-    return messages[1:], ()
+def split(messages: Messages) -> tuple[Messages, Messages, Messages]:
+    """(what stays, what a summary shall stand for, what stays) in mid-turn, the system message left out.
+
+    A summary stands for what came before the current user turn; where that is one message at most (a summary, it
+    may be), for what was done in the turn, an earlier summary of it included. The prompt of the turn stays.
+    """
+    users = [at for at, message in enumerate(messages) if role_of(message) == "user"]
+    prompts = [at for at in users if not text_of(messages[at]).startswith(SUMMARY_INTRODUCTION)]
+    turn = (prompts or users or [len(messages)])[-1]
+    if turn > 2:
+        return (), messages[1:turn], messages[turn:]
+    return messages[1 : turn + 1], messages[turn + 1 :], ()
 
 
 def can_shrink(messages: Messages) -> bool:
     """Whether a summary would be shorter: one message can be that summary already."""
-    return len(split(messages)[0]) > 1
+    return len(split(messages)[1]) > 1
 
 
-def compact_request(messages: Messages, whole: bool) -> Messages:
-    """The list that asks for a summary of the conversation, or of what came before the current turn."""
-    earlier = messages[1:] if whole else split(messages)[0]
-    return (*prune((*messages[:1], *earlier)), user(COMPACT_PROMPT))
+def compact_request(messages: Messages, whole: bool, squeezed: int = 0, window: int = 0) -> Messages:
+    """The list that asks for a summary of the conversation, or in mid-turn of the part that `split` tells.
+
+    Long texts in it are cut, the more the higher `squeezed` is or the smaller the `window` (tokens; 0: unknown):
+    this request is to fit where the conversation did not.
+    """
+    before, gone, _ = ((), messages[1:], ()) if whole else split(messages)
+    for share in SHARES[squeezed:]:
+        asked = (*messages[:1], *(shortened(message, share) for message in before + gone), user(COMPACT_PROMPT))
+        if not window or estimate(asked) <= FULL * window:
+            break
+    return asked
+
+
+def squeeze(messages: Messages, whole: bool, squeezed: int, window: int) -> int | None:
+    """The next value of `squeezed` that makes the request for a summary another one; None if none does."""
+    asked = compact_request(messages, whole, squeezed, window)
+    others = range(squeezed + 1, len(SHARES))
+    return next((n for n in others if compact_request(messages, whole, n, window) != asked), None)
 
 
 def compacted(messages: Messages, summary: str, whole: bool) -> Messages:
-    current = () if whole else split(messages)[1]
-    return (*messages[:1], user(SUMMARY_INTRODUCTION + summary), *current)
+    """The list with the summary in the place of what it stands for."""
+    before, _, after = ((), (), ()) if whole else split(messages)
+    return (*messages[:1], *before, user(SUMMARY_INTRODUCTION + summary), *after)
 
 
 def summary_request(messages: Messages) -> Messages:

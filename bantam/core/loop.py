@@ -136,7 +136,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
 
 def _say(agent: Agent, text: str, ctx: Context) -> Step:
     said = (*agent.messages, messages.user(text))
-    fresh = replace(agent, messages=said, iterations=0, repeated=Repeated(), strips=0, repairs=0)
+    fresh = replace(agent, messages=said, iterations=0, repeated=Repeated(), strips=0, squeezed=0, repairs=0)
     return _call_model(fresh, ctx)
 
 
@@ -144,7 +144,7 @@ def _ask(agent: Agent, purpose: Purpose, ctx: Context) -> Step:
     """A call about the conversation, outside of it."""
     if len(agent.messages) < 2:
         return _finish(agent, Finish(Reason.DONE), (emit(agent, Notice("there is nothing to summarise yet")),))
-    return _send(replace(agent, iterations=0, strips=0), purpose, 1, ctx)
+    return _send(replace(agent, iterations=0, strips=0, squeezed=0), purpose, 1, ctx)
 
 
 def _call_model(agent: Agent, ctx: Context) -> Step:
@@ -335,6 +335,8 @@ def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Ste
             return _again(replace(agent, messages=shorter), phase.purpose, 1, ctx)
         case Remedy.COMPACT if phase.purpose == "reply" and context.can_shrink(agent.messages):
             return _again(agent, "shrink", 1, ctx)
+        case Remedy.COMPACT if tighter := request.squeezed(agent, phase.purpose, ctx.config):
+            return _again(tighter, phase.purpose, 1, ctx)
     return _give_up(agent, phase.purpose, Reason.FAILED, why)
 
 

@@ -42,6 +42,34 @@ def with_text(message: Message, text: str) -> Message:
     return {**message, "content": text}
 
 
+def shortened(message: Message, most: int) -> Message:
+    """The same message with its long texts cut in the middle, to about `most` characters each.
+
+    That is its content, and the texts in the arguments of its calls.
+    """
+
+    def cut(text: str) -> str:
+        mark = f"\n[{len(text) - most} characters left out]\n"
+        return text[: most // 2] + mark + text[-(most // 2) :] if len(text) > most + len(mark) else text
+
+    def call(old: Call) -> Call:
+        arguments = json_object(call_arguments(old)) or {}
+        less = map_text(arguments, cut)
+        return old if less == arguments else {**old, "function": {**_function(old), "arguments": json.dumps(less)}}
+
+    content = message.get("content")
+    short = dict(message)
+    if isinstance(content, str):
+        short["content"] = cut(content)
+    elif isinstance(content, (list, tuple)):
+        texts = [isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content]
+        pairs = zip(content, texts, strict=True)
+        short["content"] = [{**part, "text": cut(part["text"])} if has_text else part for part, has_text in pairs]
+    if calls := calls_of(message):
+        short["tool_calls"] = [call(old) for old in calls]
+    return short
+
+
 def role_of(message: Message) -> str:
     return str(message.get("role"))
 

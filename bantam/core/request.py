@@ -6,6 +6,7 @@ from typing import Any, assert_never
 from bantam.core import context, tools
 from bantam.core.effects import CallModel
 from bantam.core.events import Id
+from bantam.core.record import replace
 from bantam.core.settings import Config
 from bantam.core.state import Agent, Purpose
 
@@ -18,7 +19,7 @@ def call(
         case "reply":
             sent = agent.messages
         case "compact" | "shrink":
-            sent = context.compact_request(agent.messages, whole=purpose == "compact")
+            sent = context.compact_request(agent.messages, purpose == "compact", agent.squeezed, config.context_window)
         case "summary":
             sent = context.summary_request(agent.messages)
         case never:
@@ -26,6 +27,17 @@ def call(
     offered = tools.definitions(config.tools) if purpose == "reply" else ()
     asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
     return CallModel(id, sent, offered, asked, config.timeout, left_s)
+
+
+def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:
+    """The agent as it asks for a summary in fewer words, for a server that says there were too many.
+
+    None if it does not ask for one, or has no shorter way to.
+    """
+    if purpose not in ("compact", "shrink"):
+        return None
+    level = context.squeeze(agent.messages, purpose == "compact", agent.squeezed, config.context_window)
+    return None if level is None else replace(agent, squeezed=level)
 
 
 def parameters(config: Config, withheld: frozenset[str], answers: bool = False) -> Mapping[str, Any]:

@@ -95,6 +95,8 @@ class Agent:
     repeated: Repeated = field(default_factory=Repeated)
     strips: int = 0
     """Recoveries of this turn that removed something from the list."""
+    squeezed: int = 0
+    """How far the requests of this turn for a summary had to be shortened, see `context.SHARES`."""
     repairs: int = 0
     """Answers of this turn that did not satisfy the schema."""
     queued: tuple[str, ...] = ()
