@@ -238,6 +238,14 @@ def test_a_conversation_with_its_long_texts_cut_is_valid_and_no_longer(said: Mes
             )
 
 
+@given(objects, st.sampled_from([2, 10]))
+def test_whatever_a_message_is_its_long_texts_are_cut(said: Messages, most: int) -> None:
+    for message in said:
+        short = messages.shortened(message, most)
+        assert is_json(short)
+        assert len(messages.text_of(short)) <= len(messages.text_of(message))
+
+
 def test_a_long_text_keeps_its_ends_wherever_it_is() -> None:
     long, short = "a" * 600 + "b" * 600, "a" * 50 + "\n[1100 characters left out]\n" + "b" * 50
     call = {
