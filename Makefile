@@ -91,7 +91,7 @@ name=$$("$$newest" --version); \
 [ "$$(cat $(NEWER)/.ready 2>/dev/null)" = "$$name" ] || { \
 	"$$newest" -m venv --clear $(NEWER) && $(NEWER)/bin/python $(PIP) pytest pytest-xdist hypothesis && \
 	echo "$$name" >$(NEWER)/.ready; } || exit 1; \
-if $(NEWER)/bin/python -m pytest -n 2 -q -m core $$(grep -l 'mark\.core' tests/test_*.py) >$(NEWER)/log 2>&1; \
+if $(NEWER)/bin/python -m pytest -n 2 -q -m core $$(grep -rl --include='test_*.py' 'mark\.core' tests) >$(NEWER)/log 2>&1; \
 then echo "$$name, the pure core once more: $$(tail -n 1 $(NEWER)/log)"; \
 else cat $(NEWER)/log; echo "$$name: the tests of the pure core failed."; exit 1; fi
 endef

@@ -35,7 +35,7 @@ def main() -> None:
     except KeyboardInterrupt:  # before the signal handlers stand
         code = 130
     except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
-        from bantam.core import status
+        from bantam.core.words import status
 
         with suppress(OSError):
             os.write(2, f"bantam: {status.unexpected(bug)}\n".encode(errors="replace"))

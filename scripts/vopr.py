@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bantam.core.base.settings import Config  # noqa: E402
 from bantam.core.events import Event  # noqa: E402  (the path comes first)
-from bantam.core.settings import Config  # noqa: E402
 from tests import world  # noqa: E402
 from tests.invariants import CHECKS, QUICK  # noqa: E402
 from tests.world import Moment, Rolled, World  # noqa: E402

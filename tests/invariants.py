@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bantam.core import codec, policy, tree
-from bantam.core.config import Problem
-from bantam.core.context import SUMMARY_INTRODUCTION
+from bantam.core import tree
+from bantam.core.base.problem import Problem
+from bantam.core.base.texts import clean
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -50,8 +50,11 @@ from bantam.core.events import (
     ToolFinished,
     UserSaid,
 )
-from bantam.core.messages import Message, Messages, clean, text_of
+from bantam.core.messages import Message, Messages, text_of
+from bantam.core.past import codec
+from bantam.core.rules import approval
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle
+from bantam.core.window.context import SUMMARY_INTRODUCTION
 from tests.servers import THOUGHT, Call
 from tests.world import REQUESTS, Moment, World, rows, whole
 
@@ -341,17 +344,17 @@ def row_19_only_usable_calls_run(world: World, moment: Moment) -> None:
             (told,) = [o for o in _outputs(moment, at - 1, at) if isinstance(o, CallStarted)]
             assert told.name == "shell_exec"
             assert clean(json.loads(told.arguments)["command"]) == effect.command
-            verdict = policy.judge(as_policy(moment.after.config.approve), effect.command)
+            verdict = approval.judge(as_policy(moment.after.config.approve), effect.command)
             asks = isinstance(effect, AskApproval)
-            assert verdict.decision == (policy.Decision.ASK if asks else policy.Decision.ALLOW)
+            assert verdict.decision == (approval.Decision.ASK if asks else approval.Decision.ALLOW)
     started = [o for o in _outputs(moment) if isinstance(o, CallStarted) and o.name == "run_subagent"]
     prompts = [clean(json.loads(o.arguments).get("prompt", "")) for o in started]
     for path in moment.after.agents.keys() - moment.before.agents.keys():
         assert moment.after.agents[path].messages[1]["content"] in prompts
 
 
-def as_policy(text: str) -> policy.Policy:
-    found = policy.parse(text)
+def as_policy(text: str) -> approval.Policy:
+    found = approval.parse(text)
     assert not isinstance(found, Problem)
     return found
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from bantam.core import body
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import read_json
+from bantam.core.wire import body
 
 T = TypeVar("T")
 Json = Any

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bantam.core import assemble, messages
+from bantam.core import messages
 from bantam.core.messages import Message, Messages
+from bantam.core.wire import assemble
 from tests import servers, world
 from tests.servers import Reply
 

@@ -1,7 +1,8 @@
-"""The dependency rule, read from the syntax trees: front -> shell -> core -> nothing that touches the world."""
+"""The dependency rule, read from the syntax trees: front -> host -> shell -> core -> nothing that touches the world."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,22 @@ import pytest
 pytestmark = pytest.mark.core
 ROOT = Path(__file__).parent.parent / "bantam"
 FILES = sorted(ROOT.rglob("*.py"))
-CORE = [file for file in FILES if file.parent.name == "core"]
+CORE = [file for file in FILES if ROOT / "core" in file.parents]
 LINES_MAX = 400
+LAYERS = ("core", "shell", "host", "front")  # each may import itself and those before it
+SPINE = ("messages", "events", "effects", "state", "acting", "loop", "tree")  # each may import those before it
+SPINE_LINES_MAX = 2_000
+ROOMS: Mapping[str, tuple[str, set[str]]] = {  # how far up the spine a folder of core may look, and into which others
+    "base": ("", set()),
+    "window": ("messages", {"base"}),
+    "tools": ("state", {"base"}),
+    "wire": ("state", {"base", "tools", "window"}),
+    "rules": ("state", {"base", "tools", "window", "wire"}),
+    "past": ("tree", {"base", "tools", "wire", "rules"}),
+    "words": ("effects", {"base", "wire", "rules"}),
+}
+SPINE_MAY_IMPORT = {"base", "tools", "window", "wire", "rules"}
+ONE_NAME = {"tape"}  # the same in two places: what a tape is, and who records and plays it
 
 CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
     "collections",
@@ -40,11 +55,10 @@ NEVER_IN_CORE = {  # hash and id differ from run to run
     "print",
     "vars",
 }
-ALLOWED_CALLS = {"core/record.py": {"hash"}, "core/codec.py": {"vars"}}  # of a record; of the modules with records
-LAYERS = ("core", "shell", "front")  # each may import itself and those before it
-# the REPL's own files: whoever needs no editor pays for none
-EDITORS = {"complete.py", "keys.py", "repl.py", "tty.py"}
-
+ALLOWED_CALLS = {
+    "core/base/record.py": {"hash"},
+    "core/past/codec.py": {"vars"},
+}  # of a record; of the modules with records
 WIRE_KEYS = {
     "arguments",
     "choices",
@@ -62,12 +76,12 @@ WIRE_KEYS = {
 }
 MAY_SPELL = {  # where a provider's JSON is taken apart or put together, and why there
     "core/messages.py": WIRE_KEYS,  # its home
-    "core/assemble.py": WIRE_KEYS,  # the deltas of a stream are not messages yet
-    "core/body.py": {"choices", "finish_reason"},  # whether a chunk is an answer at all
-    "core/shellwords.py": {"function"},  # a keyword of shells
-    "core/report.py": {"reasoning"},  # a type of our own events
-    "core/tools.py": {"function"},  # the tool definitions of a request
-    "front/script.py": WIRE_KEYS,  # plays the server of the tour
+    "core/wire/assemble.py": WIRE_KEYS,  # the deltas of a stream are not messages yet
+    "core/wire/body.py": {"choices", "finish_reason"},  # whether a chunk is an answer at all
+    "core/rules/shellwords.py": {"function"},  # a keyword of shells
+    "core/words/report.py": {"reasoning"},  # a type of our own events
+    "core/tools/toolbox.py": {"function"},  # the tool definitions of a request
+    "front/sub/script.py": WIRE_KEYS,  # plays the server of the tour
 }
 
 
@@ -87,9 +101,20 @@ def imports(file: Path) -> Iterator[str]:
                 yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def layer(module: str) -> int:
-    parts = module.split(".")
-    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else -1
+def place(module: str) -> tuple[str, ...]:
+    """Where a module stands: its layer, then its room if it has one, then its name."""
+    return tuple(module.split(".")[1:])
+
+
+@cache
+def own_imports(file: Path) -> frozenset[str]:
+    """The modules of Bantam that a file imports, anywhere in it."""
+    modules = {file_module(other) for other in FILES}
+    return frozenset(modules.intersection(imports(file)))
+
+
+def file_module(file: Path) -> str:
+    return "bantam." + ".".join(name(file).removesuffix(".py").split("/"))
 
 
 def name(file: Path) -> str:
@@ -110,15 +135,51 @@ def test_the_core_neither_waits_nor_reaches_out(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
-def test_imports_go_from_front_to_shell_to_core(file: Path) -> None:
-    own = layer("bantam." + name(file).removesuffix(".py").replace("/", "."))
-    if own >= 0:
-        assert all(layer(module) <= own for module in imports(file) if module.startswith("bantam"))
+def test_imports_go_from_front_to_host_to_shell_to_core(file: Path) -> None:
+    own = name(file).split("/")[0]
+    if own in LAYERS:
+        reached = {place(module)[0] for module in own_imports(file)}
+        assert reached <= {*LAYERS[: LAYERS.index(own) + 1]}
+
+
+@pytest.mark.parametrize("file", CORE, ids=name)
+def test_rooms_of_the_core_look_only_where_they_may(file: Path) -> None:
+    _, *rooms, own = name(file).removesuffix(".py").split("/")
+    for module in own_imports(file):
+        _, *others, wanted = place(module)
+        if rooms and others:
+            assert others == rooms or others[0] in ROOMS[rooms[0]][1], module
+        elif rooms:
+            assert wanted in SPINE[: SPINE.index(ROOMS[rooms[0]][0]) + 1] if ROOMS[rooms[0]][0] else False, module
+        elif others:
+            assert others[0] in SPINE_MAY_IMPORT, module
+        elif own != "__init__":
+            assert SPINE.index(wanted) < SPINE.index(own), module
+
+
+def test_in_the_hall_of_the_core_stands_the_spine_alone() -> None:
+    hall = {file.stem: len(file.read_text().splitlines()) for file in CORE if file.parent.name == "core"}
+    assert hall.keys() == {*SPINE, "__init__"}
+    assert sum(hall.values()) < SPINE_LINES_MAX
+    assert {file.parent.name for file in CORE} == {"core", *ROOMS}
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    graph = {file_module(file): own_imports(file) for file in FILES}
+    left = dict(graph)
+    while free := [module for module, wanted in left.items() if not wanted & left.keys()]:
+        left = {module: left[module] for module in left if module not in free}
+    assert not left, f"these import each other: {sorted(left)}"
+
+
+def test_no_two_files_have_one_name() -> None:
+    stems = [file.stem for file in FILES if file.stem not in ("__init__", "__main__")]
+    assert {stem for stem in stems if stems.count(stem) > 1} == ONE_NAME
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
-def test_only_the_repl_knows_the_editor(file: Path) -> None:
-    if not (file.parent.name == "front" and file.name in EDITORS):
+def test_only_the_terminal_knows_the_editor(file: Path) -> None:
+    if file.parent.name != "terminal":
         assert not any(module.startswith("prompt_toolkit") for module in imports(file))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from bantam.core import codec, failures, history, limits, tree
+from bantam.core import tree
+from bantam.core.base.settings import Config
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -51,8 +52,10 @@ from bantam.core.events import (
     ToolProgress,
     UserSaid,
 )
-from bantam.core.settings import Config
+from bantam.core.past import codec, history
+from bantam.core.rules import limits
 from bantam.core.state import BackingOff, Calling, Session
+from bantam.core.wire import failures
 from tests import servers
 from tests.servers import Dice, Json, Reply, chance, pick, text
 

@@ -6,12 +6,14 @@ done it is `loop` that says their results and goes on.
 
 from typing import assert_never
 
-from bantam.core import gate, limits, messages, shown, tools
+from bantam.core import messages
+from bantam.core.base.record import replace
+from bantam.core.base.settings import Config
 from bantam.core.effects import AskApproval, Cancel, Effect, Inner, RunShell, Spawn
 from bantam.core.events import Id, ToolProgress
-from bantam.core.record import replace
-from bantam.core.settings import Config
+from bantam.core.rules import gate, limits
 from bantam.core.state import Acting, Agent, Repeated, Slot
+from bantam.core.tools import shown, toolbox
 
 Effects = tuple[Effect | Inner, ...]
 Slots = tuple[Slot, ...]
@@ -23,7 +25,7 @@ def advance(agent: Agent, slots: Slots, config: Config, left_s: float | None) ->
     rest = list(slots)
     for at, slot in enumerate(slots):
         busy = [other.action for other in rest if other.id is not None and other.text is None]
-        together = slot.name == "run_subagent" and all(isinstance(b, tools.RunSubagent) for b in busy)
+        together = slot.name == "run_subagent" and all(isinstance(b, toolbox.RunSubagent) for b in busy)
         if slot.text is not None:
             continue
         if slot.id is not None or (busy and not together):
@@ -31,19 +33,19 @@ def advance(agent: Agent, slots: Slots, config: Config, left_s: float | None) ->
         effects.append(shown.started(agent, slot))
         action, ask = gate.judged(slot.action, config.approve) if not _is_late(left_s) else (_NO_TIME, "")
         match action:
-            case tools.Unusable(why):
+            case toolbox.Unusable(why):
                 rest[at] = replace(slot, text=why)
                 effects += shown.result(agent, slot, why, error=True)
                 continue
-            case tools.ShellExec(command) if ask:
+            case toolbox.ShellExec(command) if ask:
                 id, agent = next_id(agent)
                 slot = replace(slot, id=id, asks=True)
                 effects.append(AskApproval(id, command, ask))
-            case tools.ShellExec(command):
+            case toolbox.ShellExec(command):
                 id, agent = next_id(agent)
                 slot, effect = _run(replace(slot, id=id), id, command, config, left_s)
                 effects.append(effect)
-            case tools.RunSubagent(prompt):
+            case toolbox.RunSubagent(prompt):
                 id, agent = next_id(agent)
                 slot = replace(slot, id=id)
                 effects.append(Spawn(id, prompt))
@@ -55,8 +57,8 @@ def advance(agent: Agent, slots: Slots, config: Config, left_s: float | None) ->
 
 def approved(slot: Slot, id: Id, config: Config, left_s: float | None) -> tuple[Slot, RunShell] | str:
     """The command of a slot that asked, on its way; or why it does not run after all."""
-    if _is_late(left_s) or not isinstance(slot.action, tools.ShellExec):
-        return tools.NO_TIME
+    if _is_late(left_s) or not isinstance(slot.action, toolbox.ShellExec):
+        return toolbox.NO_TIME
     return _run(replace(slot, asks=False), id, slot.action.command, config, left_s)
 
 
@@ -66,7 +68,7 @@ def _run(slot: Slot, id: Id, command: str, config: Config, left_s: float | None)
     return replace(slot, timeout_s=timeout_s), run
 
 
-_NO_TIME = tools.Unusable(tools.NO_TIME)
+_NO_TIME = toolbox.Unusable(toolbox.NO_TIME)
 
 
 def _is_late(left_s: float | None) -> bool:
@@ -91,7 +93,7 @@ def refused(agent: Agent, slots: Slots, why: str) -> tuple[Slots, Effects]:
 
 def progress(agent: Agent, slots: Slots, slot: Slot, event: ToolProgress) -> tuple[Agent, Effects]:
     """A running command printed something."""
-    heard = tools.hear(slot.heard, event)
+    heard = toolbox.hear(slot.heard, event)
     agent = replace(agent, phase=Acting(put(slots, replace(slot, heard=heard))))
     return agent, shown.progress(agent, slot, event)
 
@@ -105,7 +107,7 @@ def interrupted(agent: Agent, slots: Slots) -> tuple[Slots, Effects]:
             closed.append(slot)
             continue
         is_running = slot.id is not None and not slot.asks
-        text = tools.interrupted_result(slot.heard) if is_running else tools.NOT_RUN
+        text = toolbox.interrupted_result(slot.heard) if is_running else toolbox.NOT_RUN
         if slot.id is not None:
             effects += [Cancel(slot.id), *shown.result(agent, slot, text, error=True)]
         closed.append(replace(slot, text=text))

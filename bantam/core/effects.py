@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from bantam.core.base.record import dataclass
 from bantam.core.events import Id
 from bantam.core.messages import Message, Messages
-from bantam.core.record import dataclass
 
 # --- requests: each is answered by events with its id
 
@@ -112,6 +112,8 @@ class Reason(StrEnum):
 
 ANSWERED = (Reason.DONE, Reason.UNAPPROVED)
 """The ends of a turn that have an answer."""
+BUDGETS = (Reason.ITERATIONS, Reason.CALLS, Reason.TOKENS, Reason.SECONDS, Reason.COST, Reason.CYCLE)
+"""The ends of a turn that a limit is the reason of."""
 
 
 @dataclass(frozen=True)

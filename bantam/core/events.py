@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from bantam.core.record import dataclass
-from bantam.core.settings import Config
+from bantam.core.base.record import dataclass
+from bantam.core.base.settings import Config
 
 Id = tuple[int, ...]
 """An address: the path of the agent that asked, plus the number of its request.

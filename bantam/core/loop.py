@@ -8,9 +8,11 @@ queued text are looked at there and nowhere else; `_finish` is the only way back
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from bantam.core import acting, assemble, context, failures, limits, messages, request, shown, tools
+from bantam.core import acting, messages
 from bantam.core.acting import Effects, Slots
-from bantam.core.assemble import Partial
+from bantam.core.base import texts
+from bantam.core.base.record import dataclass, replace
+from bantam.core.base.settings import Config
 from bantam.core.effects import (
     Cancel,
     CheckAnswer,
@@ -52,11 +54,14 @@ from bantam.core.events import (
     ToolProgress,
     UserSaid,
 )
-from bantam.core.failures import Remedy, broke
-from bantam.core.record import dataclass, replace
-from bantam.core.settings import Config
-from bantam.core.shown import emit
+from bantam.core.rules import limits
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle, Purpose, Repeated, Slot
+from bantam.core.tools import shown, toolbox
+from bantam.core.tools.shown import emit
+from bantam.core.window import context
+from bantam.core.wire import assemble, failures, request
+from bantam.core.wire.assemble import Partial
+from bantam.core.wire.failures import Remedy, broke
 
 REPAIRS_MAX = 1  # answers of a turn that may fail the schema
 STRIPS_MAX = 2  # recoveries of a turn that remove something from the list
@@ -102,7 +107,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Acting(slots), ToolProgress(id=id) if slot := acting.running(slots, id):
             return acting.progress(agent, slots, slot, event)
         case Acting(slots), CommandEnded(id=id) if slot := acting.running(slots, id):
-            text = tools.result(slot.heard, event, slot.timeout_s)
+            text = toolbox.result(slot.heard, event, slot.timeout_s)
             return _fill(agent, slots, slot, text, bool(event.problem), ctx)
         case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
             return _fill(agent, slots, slot, text, error, ctx)
@@ -111,10 +116,10 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
         case Acting(slots), Denied(id=id, nobody=nobody) if slot := acting.asking(slots, id):
             return _denied(agent, slots, slot, nobody, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.asking(slots, id):
-            return _fill(agent, slots, slot, tools.NOT_RUN, True, ctx)
+            return _fill(agent, slots, slot, toolbox.NOT_RUN, True, ctx)
         case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
-            shown_anew = replace(slot, heard=tools.Heard())
-            return _fill(agent, slots, shown_anew, tools.lost_result(slot.heard), True, ctx)
+            shown_anew = replace(slot, heard=toolbox.Heard())
+            return _fill(agent, slots, shown_anew, toolbox.lost_result(slot.heard), True, ctx)
         case Checking(id=id, text=text), AnswerChecked(id=its, problem=problem) if id == its:
             return _checked(agent, text, problem, ctx)
         case Checking(id=id, text=text), Lost(id=its) if id == its:
@@ -223,7 +228,7 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
     cut = partial.finish == "length"
     depth, names = len(agent.path), ctx.config.tools
     slots = tuple(
-        Slot(messages.call_id(call), messages.call_name(call), tools.parse(asked, names, depth, cut))
+        Slot(messages.call_id(call), messages.call_name(call), toolbox.parse(asked, names, depth, cut))
         for call, asked in zip(messages.calls_of(message), messages.calls_of(raw), strict=True)
     )
     if slots:
@@ -278,7 +283,7 @@ def _act(agent: Agent, slots: Slots, ctx: Context, before: Effects = ()) -> Step
 
 
 def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: Context) -> Step:
-    text = messages.clean(text)
+    text = texts.clean(text)
     return _act(agent, acting.put(slots, replace(slot, text=text)), ctx, shown.result(agent, slot, text, error))
 
 
@@ -291,14 +296,14 @@ def _approved(agent: Agent, slots: Slots, slot: Slot, id: Id, ctx: Context) -> S
 
 
 def _denied(agent: Agent, slots: Slots, slot: Slot, nobody: bool, ctx: Context) -> Step:
-    agent, effects = _fill(agent, slots, slot, tools.UNAPPROVED if nobody else tools.DENIED, True, ctx)
-    told = (Unapproved(slot.action.command),) if nobody and isinstance(slot.action, tools.ShellExec) else ()
+    agent, effects = _fill(agent, slots, slot, toolbox.UNAPPROVED if nobody else toolbox.DENIED, True, ctx)
+    told = (Unapproved(slot.action.command),) if nobody and isinstance(slot.action, toolbox.ShellExec) else ()
     return agent, told + effects
 
 
 def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
     """The same call again and again: nothing of this answer runs."""
-    closed, effects = acting.refused(agent, slots, tools.CYCLE)
+    closed, effects = acting.refused(agent, slots, toolbox.CYCLE)
     agent, more = _stop(replace(agent, messages=agent.messages + acting.results(closed)), Reason.CYCLE, ctx)
     return agent, effects + more
 

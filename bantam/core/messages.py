@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
+from bantam.core.base.texts import clean
+
 Message = Mapping[str, Any]
 Messages = tuple[Message, ...]
 Call = Mapping[str, Any]
@@ -50,7 +52,8 @@ def shortened(message: Message, most: int) -> Message:
 
     def cut(text: str) -> str:
         mark = f"\n[{len(text) - most} characters left out]\n"
-        return text[: most // 2] + mark + text[-(most // 2) :] if len(text) > most + len(mark) else text
+        worth = most + len(mark) + 2  # in JSON a line end is two characters
+        return text[: most // 2] + mark + text[-(most // 2) :] if len(text) > worth else text
 
     def call(old: Call) -> Call:
         arguments = json_object(call_arguments(old)) or {}
@@ -235,20 +238,6 @@ def _results(raw: Message, fixed: Message, rest: Iterable[Message]) -> Iterable[
     for old, new in zip(calls_of(raw), calls_of(fixed), strict=True):
         own = found.get(call_id(old)) or found.get(call_id(new))
         yield {**own.pop(0), "tool_call_id": call_id(new)} if own else tool_result(call_id(new), NO_RESULT)
-
-
-def clean(text: str, lone_halves: str = "replace") -> str:
-    """Text that is valid UTF-8: the halves of a surrogate pair are joined, a lone half is replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", lone_halves)
-    return text
-
-
-def paired(text: str) -> str:
-    """Text with the halves of surrogate pairs joined; a lone half stays, since its other half may come."""
-    return clean(text, "surrogatepass")
 
 
 def map_text(value: Any, change: Callable[[str], str]) -> Any:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Literal, assert_never
 
-from bantam.core.assemble import Partial
+from bantam.core.base.record import dataclass, field
+from bantam.core.base.settings import Config
 from bantam.core.effects import Spent
 from bantam.core.events import Id
 from bantam.core.messages import Messages
-from bantam.core.record import dataclass, field
-from bantam.core.settings import Config
-from bantam.core.tools import Action, Heard
+from bantam.core.tools.toolbox import Action, Heard
+from bantam.core.wire.assemble import Partial
 
 Purpose = Literal["reply", "compact", "shrink", "summary"]
 """What a call is for: an answer, `/compact`, the same in the middle of a turn, or the line of `/save`."""

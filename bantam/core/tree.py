@@ -6,8 +6,11 @@ nothing of phases beyond what an agent waits for.
 
 from collections import deque
 
-from bantam.core import context, gate, limits, loop, messages, status
+from bantam.core import loop, messages
+from bantam.core.base.record import replace
+from bantam.core.base.settings import Config
 from bantam.core.effects import (
+    BUDGETS,
     Cancel,
     Effect,
     Emit,
@@ -35,9 +38,9 @@ from bantam.core.events import (
     ToolFinished,
     UserSaid,
 )
-from bantam.core.record import replace
-from bantam.core.settings import Config
+from bantam.core.rules import gate, limits
 from bantam.core.state import Agent, Calling, Idle, Session, waiting
+from bantam.core.window import context
 
 ROOT: Id = ()
 
@@ -154,7 +157,7 @@ def _result(path: Id, finish: Finish) -> ToolFinished:
     match finish.reason:
         case Reason.DONE:
             return ToolFinished(path, finish.text)
-        case reason if reason in status.BUDGETS:
+        case reason if reason in BUDGETS:
             words = f" Its last words: {finish.text}" if finish.text else ""
             return ToolFinished(path, f"error: the subagent did not finish: {finish.why}.{words}", error=True)
         case _:

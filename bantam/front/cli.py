@@ -3,19 +3,18 @@
 import argparse
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from bantam import __version__
-from bantam.core import status
-from bantam.core.config import Problem
-from bantam.core.record import replace
-from bantam.core.trust import Untrusted
+from bantam.core.base.problem import Problem
+from bantam.core.base.record import replace
+from bantam.core.rules.credentials import Untrusted
+from bantam.front.usage import leave
 
 if TYPE_CHECKING:
-    from bantam.front import setup
-    from bantam.front.jsonlines import JsonLines
-    from bantam.shell.tape import Player, Recorder
+    from bantam.front.show.jsonlines import JsonLines
+    from bantam.host import setup
+    from bantam.shell.disk.tape import Player, Recorder
 
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
 EPILOG = """\
@@ -37,21 +36,6 @@ SUBCOMMANDS = {"demo": (), "diff": (), "policy": ("settings", "log"), "replay": 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         leave(message)
-
-
-class Left(SystemExit):
-    """Wrong usage or configuration; `why` is one line."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(status.USAGE)
-        self.why = why
-
-
-def leave(why: str) -> NoReturn:
-    """One line about wrong usage or configuration, and out."""
-    with suppress(OSError):  # the status says it too
-        os.write(2, f"bantam: {why}\n".encode(errors="replace"))
-    raise Left(why)
 
 
 def parser() -> Parser:
@@ -104,7 +88,7 @@ def run(arguments: list[str]) -> int:
     """The whole program; returns the exit status."""
     if not _wants_events(arguments):
         return _run(arguments, None)
-    from bantam.front import jsonlines
+    from bantam.front.show import jsonlines
 
     lines = jsonlines.JsonLines()
     return jsonlines.guarded(lines, lambda: _run(arguments, lines))
@@ -138,7 +122,7 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
     if options.input and (options.prompt is not None or options.file):
         leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
     if options.folder is not None:
-        from bantam.front.setup import working_directory
+        from bantam.host.setup import working_directory
 
         problem = working_directory(options.folder)
         if problem is not None:
@@ -149,17 +133,17 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
 def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     """The front end that the first word names, or the one for a prompt."""
     if options.file == "trust":
-        from bantam.front import trust
+        from bantam.front.sub import trust
 
         done = trust.run(rest, options.settings, os.environ)
         return leave(done.text) if isinstance(done, Problem) else done
     if options.file == "policy":
-        from bantam.front import policy
+        from bantam.front.sub import policy
 
         done = policy.run(rest, options.log, options.settings, os.environ)
         return leave(done.text) if isinstance(done, Problem) else done
     if options.file in ("replay", "diff"):
-        from bantam.front import diff, replay
+        from bantam.front.sub import diff, replay
 
         told = replay.run(rest) if options.file == "replay" else diff.run(rest)
         return leave(told.text) if isinstance(told, Problem) else told
@@ -168,7 +152,7 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     if rest:
         leave("only one FILE can be given")
     if options.file == "demo":
-        from bantam.front import demo
+        from bantam.front.sub import demo
 
         return demo.run()
     return _front(options)
@@ -186,7 +170,7 @@ def _check_subcommand(options: argparse.Namespace) -> None:
 
 
 def _front(options: argparse.Namespace) -> int:
-    from bantam.front import setup
+    from bantam.host import setup
 
     attended = os.isatty(0) and os.isatty(1) and not options.quiet and not options.events
     edits = options.prompt is None and not options.file and attended
@@ -202,7 +186,7 @@ def _front(options: argparse.Namespace) -> int:
         found = _with_schema(found, options.schema, edits)
     options.resumed = None
     if options.resume is not None:
-        from bantam.shell.store import Store, home
+        from bantam.shell.disk.store import Store, home
 
         options.resumed = Store(home()).resume(options.resume, found.config, found.system)
         if isinstance(options.resumed, Problem):
@@ -210,16 +194,16 @@ def _front(options: argparse.Namespace) -> int:
     if edits:
         if options.output is not None:
             leave("-o needs a prompt: FILE, -, -p TEXT or piped lines")
-        from bantam.front import repl
+        from bantam.front.terminal import repl
 
         return repl.run(found, options.settings, options.resumed, options.tape)
-    from bantam.front import pipe
+    from bantam.front.pipe import pipe
 
     return pipe.run(found, options)
 
 
 def _with_schema(found: "setup.Setup", name: str, edits: bool) -> "setup.Setup":
-    from bantam.shell import schema
+    from bantam.shell.disk import schema
 
     if edits:
         leave("--schema needs a prompt: FILE, -, -p TEXT or piped lines")
@@ -235,7 +219,7 @@ def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None
         return None
     if options.resume is not None or (options.record is not None and options.replay is not None):
         leave("--record, --replay and --resume exclude each other")
-    from bantam.shell import tape
+    from bantam.shell.disk import tape
 
     if options.record is not None:
         try:
@@ -254,8 +238,9 @@ def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None
 
 def _asked(found: Untrusted, settings: list[str]) -> "setup.Setup | Untrusted | Problem":
     """The settings once more, if the user trusts the endpoint."""
-    from bantam.front import setup, trust
-    from bantam.shell.files import StoreError
+    from bantam.front.sub import trust
+    from bantam.host import setup
+    from bantam.shell.disk.files import StoreError
 
     try:
         return setup.read(settings, os.environ) if trust.ask(found) else found

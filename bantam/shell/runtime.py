@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from bantam.core import history, tree
+from bantam.core import tree
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -26,7 +26,8 @@ from bantam.core.effects import (
 )
 from bantam.core.events import Event, Id
 from bantam.core.messages import Messages
-from bantam.core.redact import Redactor
+from bantam.core.past import history
+from bantam.core.rules.redact import Redactor
 from bantam.core.state import Session
 
 Handler = Callable[[Any], AsyncGenerator[Event, None]]

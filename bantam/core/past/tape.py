@@ -1,0 +1,105 @@
+"""A log as a tape: what happened, in order, and what was asked for. What is asked for follows from what happened.
+
+So a replay needs nothing but the log: its events answer, and the requests that folding it gives are those that the
+run must make again.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bantam.core.base.record import dataclass
+from bantam.core.base.settings import Config
+from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Request, RunShell, Sleep
+from bantam.core.events import Event, Id
+from bantam.core.past import codec, history
+
+SHOWN_CHARS_MAX = 60  # of a value that differs
+REQUESTS = (CallModel, RunShell, Sleep, AskApproval, CheckAnswer)
+
+
+@dataclass(frozen=True)
+class Tape:
+    """`id` of the log, `started` as `--json` tells it, the events with their times, and the requests in order."""
+
+    id: str
+    started: str
+    system: str
+    config: Config
+    events: tuple[tuple[float, Event], ...]
+    requests: tuple[Request, ...]
+
+
+def read(lines: Iterable[bytes]) -> Tape:
+    """The tape that a log is. Raises ValueError for what is no log, or is not whole."""
+    whole = list(lines)
+    events: list[tuple[float, Event]] = []
+    requests: list[Request] = []
+    for past in history.pasts(whole):
+        if past.problem:
+            raise ValueError(past.problem)
+        if past.event is not None:
+            events.append((past.now, past.event))
+        requests += [effect for effect in past.effects if isinstance(effect, REQUESTS)]
+    head = json.loads(whole[0])
+    config = codec.decode(head["config"])
+    return Tape(str(head.get("id")), str(head.get("started")), head["system"], config, tuple(events), tuple(requests))
+
+
+def difference(here: Request, taped: Request) -> str:
+    """The first member in which two requests differ, with both values; "" if they ask for the same.
+
+    Limits and waits are not compared: they follow from the times.
+    """
+    if type(here) is not type(taped):
+        return f"{type(here).__name__} is not {type(taped).__name__}"
+    return unequal(asked(here), asked(taped))
+
+
+def unequal(here: Any, there: Any) -> str:
+    """The path of the first difference of two JSON values, and what stands there; "" where they are equal."""
+    found = next(_differences(here, there, ""), None)
+    if found is None:
+        return ""
+    path, ours, theirs = found
+    return f"{path or 'the value'}: {_shown(ours)} is not {_shown(theirs)}"
+
+
+def number(id: Id) -> str:
+    """The address of a request, as it is shown."""
+    return ".".join(map(str, id))
+
+
+def asked(request: Request) -> Any:
+    """What a request asks for, as far as a replay must ask for the same."""
+    match request:
+        case CallModel(messages=said, tools=tools, parameters=parameters):
+            return {"messages": said, **parameters, "tools": tools}
+        case RunShell(command=command) | AskApproval(command=command):
+            return {"command": command}
+        case CheckAnswer(text=text, schema=schema):
+            return {"text": text, "schema": schema}
+        case _:
+            return {}
+
+
+_NOTHING = object()
+
+
+def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in [*a, *(key for key in b if key not in a)]:
+            yield from _differences(a.get(key, _NOTHING), b.get(key, _NOTHING), f"{path}.{key}" if path else key)
+    elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        for at in range(max(len(a), len(b))):
+            ours, theirs = (list_[at] if at < len(list_) else _NOTHING for list_ in (a, b))
+            yield from _differences(ours, theirs, f"{path}[{at}]")
+    elif type(a) is not type(b) or a != b:
+        yield path, a, b
+
+
+def _shown(value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"

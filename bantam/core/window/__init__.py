@@ -1,0 +1,1 @@
+"""Keeping a conversation inside the model's window: estimate, prune, summarise."""

@@ -1,0 +1,1 @@
+"""Bytes and JSON of a provider <-> messages, events and failures; where providers are."""

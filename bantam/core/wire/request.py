@@ -1,0 +1,52 @@
+"""What is sent for a call to the model, by what it is for."""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from bantam.core.base.record import replace
+from bantam.core.base.settings import Config
+from bantam.core.effects import CallModel
+from bantam.core.events import Id
+from bantam.core.state import Agent, Purpose
+from bantam.core.tools import toolbox
+from bantam.core.window import context
+
+
+def call(
+    agent: Agent, id: Id, purpose: Purpose, config: Config, withheld: frozenset[str], left_s: float | None
+) -> CallModel:
+    """The request of an agent: the conversation, or the question about it. Tools and the schema are for replies."""
+    match purpose:
+        case "reply":
+            sent = agent.messages
+        case "compact" | "shrink":
+            sent = context.compact_request(agent.messages, purpose == "compact", agent.squeezed, config.context_window)
+        case "summary":
+            sent = context.summary_request(agent.messages)
+        case never:
+            assert_never(never)
+    offered = toolbox.definitions(config.tools) if purpose == "reply" else ()
+    asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
+    return CallModel(id, sent, offered, asked, config.timeout, left_s)
+
+
+def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:
+    """The agent as it asks for a summary in fewer words, for a server that says there were too many.
+
+    None if it does not ask for one, or has no shorter way to.
+    """
+    if purpose not in ("compact", "shrink"):
+        return None
+    level = context.squeeze(agent.messages, purpose == "compact", agent.squeezed, config.context_window)
+    return None if level is None else replace(agent, squeezed=level)
+
+
+def parameters(config: Config, withheld: frozenset[str], answers: bool = False) -> Mapping[str, Any]:
+    """The members of a request body beside `messages` and `tools`. `answers`: what comes may be the turn's answer."""
+    made: dict[str, Any] = {"model": config.model, "stream": config.stream}
+    if config.schema and answers:
+        named = {"name": "answer", "schema": config.schema}
+        made["response_format"] = {"type": "json_schema", "json_schema": named}
+    if config.stream:
+        made["stream_options"] = {"include_usage": True}
+    return {key: value for key, value in {**made, **config.forwarded}.items() if key not in withheld}

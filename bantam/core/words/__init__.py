@@ -1,0 +1,1 @@
+"""What users write and read: settings, commands, what is shown, events for programs, exit statuses."""

@@ -1,0 +1,1 @@
+"""Runs without an editor: prompts, piped lines, a driver."""

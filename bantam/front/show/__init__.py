@@ -1,0 +1,1 @@
+"""How a run is shown: to a person, or to a program."""

@@ -1,0 +1,1 @@
+"""The REPL: the only folder that knows prompt_toolkit."""

@@ -1,0 +1,382 @@
+"""The REPL: a prompt, a turn, a prompt. prompt_toolkit edits the line; the conversation is in `chat`.
+
+The prompt is painted first, and aiohttp imported behind it. However this ends, the terminal is as it was.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import get_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+
+from bantam import __version__
+from bantam.core.base import texts
+from bantam.core.base.settings import Config
+from bantam.core.effects import AskApproval
+from bantam.core.events import Approved, Denied, Event
+from bantam.core.words import commands, config, status
+from bantam.front.show.screen import Screen
+from bantam.front.terminal import tty
+from bantam.front.terminal.complete import Completions, History
+from bantam.front.terminal.keys import bindings
+from bantam.host.conversation import Chat, Quit
+from bantam.host.setup import Setup
+from bantam.shell.disk.store import Resumed, user_home
+from bantam.shell.disk.tape import Recorder
+from bantam.shell.net import address, model
+
+HISTORY_FILE = ".bantam_history"
+ASKED_CHARS_MAX = 200  # of a command in the question about it; the call above it has all of them
+LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
+# a prompt in some colour, even if it is the usual one, is painted with the blank at its end
+PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
+
+
+def run(found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None) -> int:
+    """Talk until the user leaves or a signal ends it; returns the exit status."""
+    return asyncio.run(_run(found, options, resumed, tape, str(user_home() / HISTORY_FILE)))
+
+
+async def _run(
+    found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None, history: str
+) -> int:
+    screen = Screen("transcript", found.config.color)
+    chat = Chat(found, options, screen, resumed=resumed, tape=tape)
+    try:
+        behind = partial(_load, found.config.endpoint)
+        repl = Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind)
+        chat.ask = partial(_approve, chat, repl)
+        return await repl.run()
+    except OSError:  # the terminal was gone before the first prompt
+        return 128 + signal.SIGHUP
+    finally:
+        chat.save()
+        await chat.close()
+
+
+async def _approve(chat: Chat, repl: "Repl", request: AskApproval) -> Event:
+    """Ask the user about a command: yes, no, or always, which holds for the rest of this run."""
+    command = texts.safe(" ".join(request.command.split()))
+    command = command if len(command) <= ASKED_CHARS_MAX else command[:ASKED_CHARS_MAX] + "…"
+    key = await repl.ask_key(f"run {command}? ({texts.safe(request.why)}; y: yes, n: no, a: always)", "yna")
+    if key == "a":
+        chat.always(request.command)
+    return Denied(request.id) if key == "n" else Approved(request.id)
+
+
+class Conversation(Protocol):
+    """What the REPL needs of a `Chat`."""
+
+    config: Config
+
+    async def line(self, text: str) -> object:
+        """Carry out a line. Raises Quit."""
+
+    async def go_on(self) -> object:
+        """Go on with the turn of a killed run."""
+
+    @property
+    def is_unfinished(self) -> bool: ...
+
+    def interrupt(self) -> None: ...
+
+    def sessions(self) -> list[str]: ...
+
+    def clean(self, text: str) -> str: ...
+
+
+class Cancelled(Exception):
+    """Ctrl+C at the prompt."""
+
+
+class Ended(Exception):
+    """A signal came at the prompt."""
+
+
+class Repl:
+    """Asks for lines and has the chat carry them out, until someone wants to leave.
+
+    `behind` is run once, in a thread, when the first prompt stands.
+    """
+
+    def __init__(
+        self,
+        chat: Conversation,
+        screen: Screen,
+        keyboard: Vt100Input,
+        display: Output,
+        history: str,
+        behind: Callable[[], None],
+    ) -> None:
+        self._chat, self._screen = chat, screen
+        self._keyboard, self._display = keyboard, display
+        self._modes = tty.Modes(keyboard)
+        self._behind: Callable[[], None] | None = behind
+        self._ahead: list[KeyPress] = []  # typed before the editor could take it
+        self._status = 0
+        self._typeahead: tty.TypeAhead | None = None  # a turn runs
+        self._asking = asyncio.Lock()
+        self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
+        self._complained = False
+        self._history = History(history, chat.clean, lambda: chat.config.save, self._complain)
+        self._editor = self._make_editor()
+
+    async def run(self) -> int:
+        """The whole session; returns the exit status."""
+        self._heed_signals()
+        with self._modes.raw():  # all the time: what is typed during a turn is neither echoed nor changed
+            tty.keep_typed_before(self._keyboard)
+            self._greet()
+            if self._chat.is_unfinished:
+                await self._turn(self._chat.go_on())
+            while not self._status:
+                try:
+                    text = await self._ask()
+                    self._warned = False
+                    if text.strip() and not self._status:
+                        await self._turn(self._chat.line(text))
+                except Cancelled:
+                    if self._leaves():
+                        break
+                except (EOFError, Ended, Quit):
+                    break
+                except OSError:  # the terminal is gone
+                    self._end(128 + signal.SIGHUP)
+                except Exception as bug:  # in the editor, so that asking again would not help
+                    self._unexpected(bug)
+                    self._end(status.FAILED)
+        return self._status
+
+    # --- asking
+
+    def _make_editor(self) -> PromptSession[str]:
+        made: PromptSession[str] = PromptSession(
+            self._prompt,
+            multiline=True,
+            prompt_continuation=self._continuation,
+            key_bindings=bindings(
+                lambda: "lf" in (self._chat.config.enter, os.environ.get("BANTAM_ENTER")), self._suspend
+            ),
+            history=self._history,
+            completer=Completions(lambda: sorted(self._chat.sessions(), reverse=True), self._keys),
+            complete_in_thread=True,
+            complete_while_typing=False,
+            search_ignore_case=True,
+            enable_open_in_editor=True,
+            interrupt_exception=Cancelled,
+            input=self._keyboard,
+            output=self._display,
+        )
+        tty.use_painter(made.app)
+        made.app.ttimeoutlen = tty.ESCAPE_S
+        made.app.after_render += self._painted
+        made.default_buffer.on_text_changed += self._forget_warning
+        return made
+
+    async def _ask(self) -> str:
+        """The next line, or several of them."""
+        self._screen.fresh_line()
+        self._ahead = get_typeahead(self._keyboard)
+        settings, colored = self._chat.config, self._screen.colored
+        # a signal may have ended the last prompt in the middle of a search, or of Ctrl+Q
+        self._editor.layout.focus(self._editor.default_buffer)
+        self._editor.app.quoted_insert = False
+        self._editor.style = COLORED if colored else PLAIN
+        self._editor.color_depth = None if colored else ColorDepth.DEPTH_1_BIT
+        self._editor.editing_mode = EditingMode.VI if settings.editing == "vi" else EditingMode.EMACS
+        return await self._editor.prompt_async(handle_sigint=False, set_exception_handler=False)
+
+    def _prompt(self) -> StyleAndTextTuples:
+        return [("class:prompt", tty.PROMPT if self._columns() >= tty.COLUMNS_MIN else "")]
+
+    def _continuation(self, width: int, line_number: int, wrap_count: int) -> str:
+        return " " * width
+
+    def _columns(self) -> int:
+        return self._display.get_size().columns
+
+    def _keys(self) -> list[str]:
+        return sorted({*config.names(), *self._chat.config.forwarded})
+
+    def _forget_warning(self, _: object) -> None:
+        self._warned = False
+
+    def _leaves(self) -> bool:
+        """What Ctrl+C at the prompt means: away with the text, or a warning, or the end."""
+        text = self._editor.default_buffer.text
+        if text:
+            self._history.remember(text)
+            self._warned = False
+        elif self._warned:
+            return True
+        else:
+            self._screen.say(LEAVE_HINT, "notice")
+            self._warned = True
+        return False
+
+    # --- a turn
+
+    async def _turn(self, work: Awaitable[object]) -> None:
+        """One line for the chat. Raises Quit."""
+        work = asyncio.ensure_future(work)
+        self._typeahead = tty.TypeAhead(
+            self._keyboard, self._display, self._chat.interrupt, self._suspend, self._end_of_input
+        )
+        try:
+            with self._typeahead.reading():
+                await self._carry_out(work)
+        finally:
+            self._typeahead = None
+
+    async def ask_key(self, question: str, keys: str) -> str:
+        """Ask in the middle of a turn for one of `keys`, lower-case letters; whoever asks next waits for the answer.
+
+        What was typed before the question stood answers nothing. Ctrl+C stops the turn, which is to cancel this.
+        """
+        async with self._asking:
+            assert self._typeahead is not None
+            return await self._typeahead.answer(
+                keys, lambda: self._screen.say(f"{question} [{'/'.join(keys)}]", "prompt")
+            )
+
+    async def _carry_out(self, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except Quit:
+            raise
+        except Exception as bug:  # one turn is lost, and not the conversation
+            self._unexpected(bug)
+            with suppress(Exception):
+                self._chat.interrupt()
+
+    # --- what may come at any time
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self._unexpected(context.get("exception") or context["message"]))
+        loop.add_signal_handler(signal.SIGINT, self._stop, Cancelled())
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            loop.add_signal_handler(number, self._end, 128 + number)
+        self._heed_job_control()
+        self._screen.unwritable = lambda _: self._end(128 + signal.SIGHUP)  # the terminal is gone
+
+    def _heed_job_control(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+        loop.add_signal_handler(signal.SIGCONT, self._go_on)
+
+    def _suspend(self) -> None:
+        """To the background, with the terminal as the shell had it, until the shell has us go on."""
+        loop, app = asyncio.get_running_loop(), self._editor.app
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            loop.remove_signal_handler(number)
+        with suppress(OSError):  # of a terminal that is gone, which whoever reads will notice
+            if self._typeahead:
+                self._typeahead.mark_pastes(False)
+            elif app.is_running and not self._lent:
+                app.renderer.erase()
+        if not self._lent:
+            self._modes.give_back()
+        os.kill(0, signal.SIGTSTP)  # the whole process group, as the terminal would; without a shell nothing stops
+        self._heed_job_control()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the terminal back: after SIGSTOP nobody could prepare it for the shell, nor the shell for us."""
+        app = self._editor.app
+        if self._lent:
+            return
+        self._modes.retake()
+        with suppress(OSError):  # SIGCONT comes with SIGHUP, too
+            if self._typeahead:
+                self._typeahead.mark_pastes(True)
+            elif app.is_running and not app.is_done:
+                self._display.write_raw("\r")
+                app.renderer.reset()
+                app.invalidate()
+
+    @property
+    def _lent(self) -> bool:
+        """Whether another program, the user's editor, has the terminal."""
+        return self._editor.app._running_in_terminal
+
+    def _end_of_input(self) -> None:
+        if tty.is_gone(self._keyboard):
+            self._end(128 + signal.SIGHUP)
+
+    def _end(self, code: int) -> None:
+        self._status = self._status or code
+        self._stop(Ended())
+
+    def _stop(self, why: Exception) -> None:
+        """Stop the turn, or the editor with `why`."""
+        app = self._editor.app
+        if self._typeahead:
+            asyncio.get_running_loop().call_soon(self._chat.interrupt)  # once the turn has begun
+        elif app.is_running and not app.is_done:
+            app.exit(exception=why)
+
+    def _unexpected(self, bug: object) -> None:
+        if tty.is_gone(self._keyboard):  # of which anything may complain that paints, and nobody would see it
+            self._end(128 + signal.SIGHUP)
+            return
+        words = f"{type(bug).__name__}: {bug}" if isinstance(bug, Exception) else str(bug)
+        self._say(f"bantam: unexpected error: {' '.join(words.split())}")
+
+    def _complain(self, problem: str) -> None:
+        """Say once that the history does not work."""
+        if not self._complained:
+            self._complained = True
+            self._say(problem)
+
+    def _say(self, problem: str) -> None:
+        """A line of an error, above the editor if it is there."""
+        app = self._editor.app
+        if app.is_running:
+            app.renderer.erase()
+        self._screen.say(problem, error=True)
+        app.invalidate()
+
+    # --- the start
+
+    def _greet(self) -> None:
+        self._screen.say(f"bantam {__version__}, {self._chat.config.model}; /help lists the commands", "notice")
+
+    def _painted(self, _: object) -> None:
+        """The prompt stands: the editor can have what was typed ahead, and what is slow can go on behind it."""
+        if self._ahead:  # prompt_toolkit takes it before it has read the history, so that Up would do nothing
+            keys, self._ahead = self._ahead, []
+            asyncio.get_running_loop().call_soon(self._type, keys)
+        if self._behind:
+            threading.Thread(target=self._behind, daemon=True).start()
+            self._behind = None
+
+    def _type(self, keys: list[KeyPress]) -> None:
+        self._editor.app.key_processor.feed_multiple(keys)
+        self._editor.app.key_processor.process_keys()
+
+
+def _load(endpoint: str) -> None:
+    """Import aiohttp, and have garbage collected again once nothing more is imported."""
+    with suppress(Exception):  # whoever needs it will say what is wrong
+        model.load()
+        # whoever uses a pattern first compiles it, which is not to happen between Enter and the request
+        commands.parse("/help")
+        commands.is_private("")
+        address.proxy_for(endpoint, os.environ)
+        address.target(endpoint)
+    gc.freeze()
+    gc.enable()

@@ -1,0 +1,1 @@
+"""One conversation, wired, for whoever asks. Knows no terminal and no argv."""

@@ -1,0 +1,80 @@
+"""The real world that a chat's requests reach: the API or a model on this machine, and the shell."""
+
+from collections.abc import AsyncGenerator, Mapping
+
+from bantam.core.base.settings import Config
+from bantam.core.effects import CallModel, CheckAnswer, Request, RunShell, Sleep
+from bantam.core.events import Event, Failure, Fault, ModelFailed
+from bantam.core.rules.redact import Redactor
+from bantam.core.wire.presets import LOCAL
+from bantam.host import setup
+from bantam.shell.disk import schema
+from bantam.shell.net import local
+from bantam.shell.net.model import Model
+from bantam.shell.run import process, timer
+from bantam.shell.runtime import Handler
+
+
+class Outside:
+    """Handlers for one configuration after another. `environ` is Bantam's own environment."""
+
+    def __init__(self, config: Config, key: str | None, environ: Mapping[str, str], redactor: Redactor) -> None:
+        self._config, self._key, self._environ, self._redactor = config, key, environ, redactor
+        self._model = Model(config.endpoint, key, redactor)
+        self._local: local.LocalServer | None = None
+        self._local_problem = ""
+        self._scale = setup.backoff_scale(environ)
+        self._start_local()
+
+    def handlers(self) -> dict[type[Request], Handler]:
+        """All but the one that asks the user."""
+        return {
+            CallModel: self._call,
+            RunShell: self._run,
+            Sleep: lambda request: timer.sleep(request, self._scale),
+            CheckAnswer: schema.check,
+        }
+
+    def reconfigure(self, config: Config, key: str | None, redactor: Redactor) -> None:
+        """Go on with other settings."""
+        changed = (config.provider, config.model) != (self._config.provider, self._config.model)
+        self._config, self._key, self._redactor = config, key, redactor
+        self._model.endpoint, self._model.key, self._model.redactor = config.endpoint, key, redactor
+        if changed:
+            self._start_local()
+
+    async def close(self) -> None:
+        """Leave no connection and no server."""
+        await self._model.close()
+        if self._local:
+            self._local.stop()
+
+    async def _call(self, request: CallModel) -> AsyncGenerator[Event, None]:
+        if self._config.provider == LOCAL:
+            try:
+                if self._local is None:
+                    raise local.LocalProblem(self._local_problem)
+                self._model.endpoint = await self._local.endpoint()
+            except local.LocalProblem as problem:
+                yield ModelFailed(request.id, Failure(Fault.REQUEST, str(problem)))
+                return
+        async for event in self._model.call(request):
+            yield event
+
+    def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
+        environment = setup.child_environment(self._environ, self._key)
+        return process.run(request, environment, self._redactor.stream())
+
+    def _start_local(self) -> None:
+        """Have llama.cpp load its model while the user still types."""
+        if self._local:
+            self._local.stop()
+        self._local = None
+        if self._config.provider != LOCAL:
+            return
+        path = local.find_model(self._config.model)
+        if isinstance(path, local.LocalProblem):
+            self._local_problem = str(path)
+        else:
+            self._local = local.LocalServer(path)
+            self._local.begin()

@@ -1,0 +1,1 @@
+"""What runs or waits: processes, timers."""
