@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
 EPILOG = """\
+the manual: bantam help lists its topics, bantam help TOPIC shows one
+
 with no FILE on a terminal: chat. With piped input: each line is one turn.
 
 files of the working directory: model.cfg (settings), system.txt (system prompt)
@@ -30,7 +32,7 @@ needed an approval that nobody could give, 5 the answer does not satisfy the sch
 """
 LATER = ("doctor", "eject", "models")  # names that later versions take
 SHORT = {"output": "-o", "prompt": "-p", "quiet": "-q", "settings": "-c"}
-SUBCOMMANDS = {"demo": (), "diff": (), "policy": ("settings", "log"), "replay": (), "trust": ("settings",)}
+SUBCOMMANDS = {"demo": (), "diff": (), "help": (), "policy": ("settings", "log"), "replay": (), "trust": ("settings",)}
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     made = Parser(
         "bantam",
-        usage="bantam [options] [FILE | - | -p TEXT | demo | trust | policy | replay | diff]",
+        usage="bantam [options] [FILE | - | -p TEXT | help | demo | trust | policy | replay | diff]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -86,6 +88,8 @@ def parser() -> Parser:
 
 def run(arguments: list[str]) -> int:
     """The whole program; returns the exit status."""
+    if arguments[:1] == ["help"] and not {"-h", "--help"}.intersection(arguments):
+        return _help(arguments[1:])  # an option behind it is a word to look up
     if not _wants_events(arguments):
         return _run(arguments, None)
     from bantam.front.show import jsonlines
@@ -132,6 +136,8 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
 
 def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     """The front end that the first word names, or the one for a prompt."""
+    if options.file == "help":
+        return _help(rest)
     if options.file == "trust":
         from bantam.front.sub import trust
 
@@ -156,6 +162,13 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
 
         return demo.run()
     return _front(options)
+
+
+def _help(words: Sequence[str]) -> int:
+    from bantam.front.sub import help
+
+    told = help.run(words, os.environ)
+    return leave(told.text) if isinstance(told, Problem) else told
 
 
 def _check_subcommand(options: argparse.Namespace) -> None:

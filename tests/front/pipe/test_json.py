@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -44,8 +45,8 @@ from bantam.front.show.jsonlines import JsonLines
 from bantam.shell.runtime import Runtime
 from tests import events, servers, world
 from tests.events import INPUT, SCHEMA, TYPES, WHOLE, Line
+from tests.manual.examples import section
 from tests.program import FakeModel, Place, Ran, Reply, place, serving
-from tests.root import ROOT
 from tests.servers import Dice, chance, pick
 from tests.strategies import json_values
 from tests.world import Rolled
@@ -85,20 +86,16 @@ def test_the_schema_is_one_and_describes_every_type_and_member() -> None:
             assert "description" in member or "description" in SCHEMA["$defs"][member["$ref"].split("/")[-1]]
 
 
-def _section() -> str:
-    readme = (ROOT / "README.md").read_text()
-    return readme.split("\n## Events for programs\n")[1].split("\n## ")[0]
-
-
-def test_the_readme_has_every_type_and_member() -> None:
-    rows = {row.split("|")[1].strip(): row for row in _section().splitlines() if row.startswith("| `")}
+def test_the_manual_has_every_type_and_member() -> None:
+    points = re.findall(r"^\* (`[a-z.]+`:.*(?:\n {2}\S.*)*)", section("json-events", "Types"), re.M)
+    rows = {point.split(":")[0]: point for point in points}
     for name, kind in TYPES.items():
         row = rows[f"`{name}`"]
         assert not [member for member in list(kind["properties"])[3:] if f"`{member}`" not in row], row
 
 
-def test_the_driver_of_the_readme_works(tmp_path: Path) -> None:
-    script = _section().split("```python\n")[1].split("```")[0]
+def test_the_driver_of_the_manual_works(tmp_path: Path) -> None:
+    script = section("json-events", "A driver").split("```python\n")[1].split("```")[0]
     with serving([Reply("two"), Reply("both")]) as fake:
         here = place(tmp_path, fake)
         (here.home / "bantam").write_text('#!/bin/sh\nexec "$PYTHON" -m bantam "$@"\n')

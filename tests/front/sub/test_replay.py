@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bantam.host import topics
 from scripts.fakemodel import Reply
 from tests.program import Place, Ran, place, serving
 from tests.pty_helpers import Bantam
@@ -254,11 +255,9 @@ def test_a_replay_is_told_by_id_too(tmp_path: Path) -> None:
     assert os.listdir(here.home / ".bantam/logs") == [f"{id}.jsonl"]
 
 
-def test_the_pipeline_of_the_readme_runs_offline(tmp_path: Path) -> None:
+def test_the_pipeline_of_the_manual_runs_offline(tmp_path: Path) -> None:
     """Its very commands, but for the name of the program: recorded against a model, then without any."""
-    readme = (ROOT / "README.md").read_text()
-    section = readme.split("## Test a pipeline without a model\n")[1].split("\n## ")[0]
-    record, replay = (block.split("```")[0] for block in section.split("```sh\n")[1:3])
+    record, replay = (block.split("```")[0] for block in topics.manual()["tapes"].split("```sh\n")[1:3])
 
     def translate(body: Any) -> Reply:
         words = body["messages"][1]["content"]
