@@ -15,7 +15,7 @@ from bantam.core.base.problem import Problem
 MANUAL = Path(__file__).parent.parent / "manual"
 WANTED_CHARS_MAX = 60  # of what was asked for, in what is said about it
 BEGINNING_CHARS_MIN = 3  # of a name that is meant by a part of it
-NEAR, SIMILAR = 0.8, 0.5  # of 1 for the same word: before the texts are searched, and when nothing was found
+NEAR, SIMILAR = 0.8, 0.6  # of 1 for the same word: before the texts are searched, and when nothing was found
 
 Manual = Mapping[str, str]
 """Name -> text, in the order of names."""

@@ -18,6 +18,8 @@ MANUAL = topics.manual()
 SLASH_COMMANDS = [usage.split()[0] for usage in commands.USAGE]
 LINE_CHARS_MAX = 78  # of prose, so that it fits an ordinary terminal, also where `help` indents it
 ABOUT_CHARS_MAX = 65  # with the names before it, for the same reason
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+MENTIONS_MIN = 50  # fewer, and the pattern below finds no files any more
 README_LINES_MAX = 160
 SPINE_LINES_OFF = 100  # the README rounds
 
@@ -111,7 +113,7 @@ def test_the_readme_is_short_and_links_every_topic_with_its_line() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in (*PAGES, ROOT / "CONTRIBUTING.md"):
+    for page in (*PAGES, CONTRIBUTING):
         for target in re.findall(r"\]\(([^)#]*)\)", prose(page)):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
     for name, text in MANUAL.items():
@@ -123,3 +125,16 @@ def test_the_spine_is_as_long_as_the_readme_says() -> None:
     assert told is not None
     real = sum(len(file.read_text().splitlines()) for file in (ROOT / "bantam/core").glob("*.py"))
     assert abs(int(told[1].replace(",", "")) - real) <= SPINE_LINES_OFF
+
+
+def test_whatever_contributing_names_is_there() -> None:
+    """Files and folders of the tree; `bantam` may be left out, and the folder that was named last."""
+    before, _, behind = CONTRIBUTING.read_text().partition("\n## Speed\n")
+    text, folder = before + behind.partition("\n## ")[2], ""
+    paths = re.findall(r"`((?:(?:core|shell|host|front|tests|scripts|manual)/)?[\w/]*(?:/|\.py|\.md|\.json))`", text)
+    assert len(paths) > MENTIONS_MIN
+    for path in paths:
+        folder = path.rpartition("/")[0] or folder
+        places = (ROOT / path, ROOT / "bantam" / path, ROOT / "bantam" / folder / path)
+        rooms = [*(ROOT / "bantam").glob(f"*/{path}")]
+        assert rooms or any(place.exists() for place in places), f"CONTRIBUTING.md names {path}"

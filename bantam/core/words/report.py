@@ -1,4 +1,4 @@
-"""Outputs -> the events of `--json`: JSON objects for programs. A contract, in the README and `events.schema.json`.
+"""Outputs -> the events of `--json`: JSON objects for programs. A contract: see the manual and `events.schema.json`.
 
 An event's time is that of what caused it, on the run's own clock and as the log has it: whoever folds the same
 log again gets the same lines. Within one VERSION types and members are only added.
