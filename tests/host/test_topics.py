@@ -102,3 +102,8 @@ def test_without_a_word_all_topics_are_listed_with_a_line_each() -> None:
     rows = {line.split()[0]: line for line in listed.splitlines() if line.startswith("  ")}
     assert [*rows] == sorted(MANUAL)
     assert all(len(line) <= 80 and topics.about(MANUAL[name]) in line for name, line in rows.items())
+
+
+def test_words_one_behind_the_other_are_found_across_lines_and_before_words_apart() -> None:
+    places = topics.search({"a": "# A\n\nOne.\nthe exit\nstatus", "b": "# B\n\nstatus and exit"}, ["exit", "status"])
+    assert places == {"a": "the exit"}
