@@ -22,8 +22,8 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     (
         "an interrupt leaves calls open",
         "loop.py",
-        "agent.messages + acting.results(closed))\n    return _finish",
-        "agent.messages)\n    return _finish",
+        "*acting.results(closed)))\n    return _finish",
+        "))\n    return _finish",
     ),
     (
         "an interrupt overwrites results that came",
@@ -90,7 +90,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     ),
     ("subagents run one after another", "acting.py", "(busy and not together)", "busy"),
     ("a command overtakes a subagent", "acting.py", 'slot.name == "run_subagent" and all(', "all("),
-    ("queued text is said again and again", "loop.py", "agent.messages + said, queued=())", "agent.messages + said)"),
+    ("queued text is said again and again", "loop.py", "agent.queued)), queued=())", "agent.queued)))"),
     (
         "queued text is lost at the end",
         "loop.py",

@@ -312,7 +312,7 @@ class World:
     def saved(self, dice: Dice) -> tuple[Json, ...]:
         """A conversation from a file: as it was saved, cut by a crash, edited by hand, or no conversation at all."""
         agents = sorted(self.session.agents)
-        whole: list[Json] = json.loads(json.dumps(self.session.agents[pick(dice, agents)].messages))
+        whole: list[Json] = json.loads(json.dumps([*self.session.agents[pick(dice, agents)].messages]))
         match dice.number(3):
             case 0:
                 return tuple(whole)

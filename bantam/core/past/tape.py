@@ -74,7 +74,7 @@ def asked(request: Request) -> Any:
     """What a request asks for, as far as a replay must ask for the same."""
     match request:
         case CallModel(messages=said, tools=tools, parameters=parameters):
-            return {"messages": said, **parameters, "tools": tools}
+            return {"messages": tuple(said), **parameters, "tools": tools}
         case RunShell(command=command) | AskApproval(command=command):
             return {"command": command}
         case CheckAnswer(text=text, schema=schema):

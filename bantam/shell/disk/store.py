@@ -91,7 +91,7 @@ class Store:
             "id": id,
             "created": time.strftime("%Y-%m-%d %H:%M:%S"),
             "summary": summary,
-            "messages": said,
+            "messages": [*said],
         }
         path = self.sessions / f"{id}.json"
         try:
