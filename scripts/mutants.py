@@ -22,8 +22,8 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     (
         "an interrupt leaves calls open",
         "loop.py",
-        "agent.messages + acting.results(closed))\n    return _finish",
-        "agent.messages)\n    return _finish",
+        "*acting.results(closed)))\n    return _finish",
+        "))\n    return _finish",
     ),
     (
         "an interrupt overwrites results that came",
@@ -90,7 +90,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     ),
     ("subagents run one after another", "acting.py", "(busy and not together)", "busy"),
     ("a command overtakes a subagent", "acting.py", 'slot.name == "run_subagent" and all(', "all("),
-    ("queued text is said again and again", "loop.py", "agent.messages + said, queued=())", "agent.messages + said)"),
+    ("queued text is said again and again", "loop.py", "agent.queued)), queued=())", "agent.queued)))"),
     (
         "queued text is lost at the end",
         "loop.py",
@@ -299,10 +299,10 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "toolbox.NOT_RUN, True, ctx)",
     ),
     (
-        "a log's broken line is skipped",
-        "past/history.py",
-        '{problem}")\n            return',
-        '{problem}")\n            continue',
+        "a turn goes on over a gap in its log",
+        "past/mend.py",
+        "if shown is not None:",
+        "if False:",
     ),
     ("half a key is told", "rules/redact.py", "most = min(len(secret) - 1", "most = min(0"),
     ("the key is in what is saved", "rules/redact.py", "return (Save(self.messages((), said)),)", "return (effect,)"),

@@ -172,7 +172,7 @@ def row_4_a_list_only_grows_or_is_cut_for_a_reason(world: World, moment: Moment)
                 assert (path, old.phase) == ((), Idle())
             case ModelFailed() if path == moment.path and not whole(moment):
                 assert new.strips == old.strips + 1 or _pruned(old, new)
-                assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
+                assert len(json.dumps([*new.messages])) < len(json.dumps([*old.messages]))
             case (
                 ModelEnded() | ModelFailed() | Lost()
             ):  # a compaction, and perhaps output cleared on the way to the next call
@@ -479,7 +479,7 @@ def row_26_recovery_takes_something_away_at_most_twice(world: World, moment: Mom
     for _, old, new in _changed(moment):
         assert new.strips <= 2
         if new.strips > old.strips:
-            assert len(json.dumps(new.messages)) < len(json.dumps(old.messages))
+            assert len(json.dumps([*new.messages])) < len(json.dumps([*old.messages]))
     if moment.after.withheld != moment.before.withheld and not isinstance(moment.event, ConfigChanged):
         assert moment.after.withheld > moment.before.withheld
         if used_up(world, moment) or worn_out(moment):

@@ -168,6 +168,8 @@ class World:
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
         """Let `event` happen, and see that every invariant holds."""
+        if self.log[-1:] == [(self.now, event)]:
+            self.now = round(self.now + 1e-6, 6)  # nothing happens twice in one microsecond
         self.log.append((self.now, event))
         try:
             return self._step(event)
@@ -312,7 +314,7 @@ class World:
     def saved(self, dice: Dice) -> tuple[Json, ...]:
         """A conversation from a file: as it was saved, cut by a crash, edited by hand, or no conversation at all."""
         agents = sorted(self.session.agents)
-        whole: list[Json] = json.loads(json.dumps(self.session.agents[pick(dice, agents)].messages))
+        whole: list[Json] = json.loads(json.dumps([*self.session.agents[pick(dice, agents)].messages]))
         match dice.number(3):
             case 0:
                 return tuple(whole)

@@ -140,7 +140,7 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
 
 
 def _say(agent: Agent, text: str, ctx: Context) -> Step:
-    said = (*agent.messages, messages.user(text))
+    said = messages.longer(agent.messages, messages.user(text))
     fresh = replace(agent, messages=said, iterations=0, repeated=Repeated(), strips=0, squeezed=0, repairs=0)
     return _call_model(fresh, ctx)
 
@@ -157,8 +157,7 @@ def _call_model(agent: Agent, ctx: Context) -> Step:
     reason = _over(agent, ctx)
     if reason is not None:
         return _stop(agent, reason, ctx)
-    said = tuple(messages.user(text) for text in agent.queued)
-    agent = replace(agent, messages=agent.messages + said, queued=())
+    agent = replace(agent, messages=messages.longer(agent.messages, *map(messages.user, agent.queued)), queued=())
     if context.is_full(ctx.config, agent.messages):
         agent = replace(agent, messages=context.prune(agent.messages, ctx.config.context_window))
         if context.is_full(ctx.config, agent.messages) and context.can_shrink(agent.messages):
@@ -224,7 +223,7 @@ def _ended(agent: Agent, phase: Calling, marked: bool, ctx: Context) -> Step:
 
 def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messages.Message, ctx: Context) -> Step:
     """Say the message as it came, then do what its calls ask for."""
-    agent = replace(agent, messages=(*agent.messages, message))
+    agent = replace(agent, messages=messages.longer(agent.messages, message))
     cut = partial.finish == "length"
     depth, names = len(agent.path), ctx.config.tools
     slots = tuple(
@@ -262,7 +261,7 @@ def _checked(agent: Agent, text: str, problem: str, ctx: Context) -> Step:
         return _call_model(agent, ctx)
     if agent.repairs < REPAIRS_MAX:
         said = messages.user(f"Your answer does not satisfy the schema: {problem}. Answer with the JSON alone.")
-        agent = replace(agent, messages=(*agent.messages, said), repairs=agent.repairs + 1)
+        agent = replace(agent, messages=messages.longer(agent.messages, said), repairs=agent.repairs + 1)
         agent, effects = _call_model(agent, ctx)
         return agent, (emit(agent, Notice(f"the answer does not satisfy the schema: {problem}; once more")), *effects)
     why = f"the answer does not satisfy the schema: {problem}"
@@ -278,7 +277,7 @@ def _act(agent: Agent, slots: Slots, ctx: Context, before: Effects = ()) -> Step
     effects = before + effects
     if any(slot.text is None for slot in slots):
         return replace(agent, phase=Acting(slots)), effects
-    agent, more = _call_model(replace(agent, messages=agent.messages + acting.results(slots)), ctx)
+    agent, more = _call_model(replace(agent, messages=messages.longer(agent.messages, *acting.results(slots))), ctx)
     return agent, effects + more
 
 
@@ -304,7 +303,8 @@ def _denied(agent: Agent, slots: Slots, slot: Slot, nobody: bool, ctx: Context) 
 def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
     """The same call again and again: nothing of this answer runs."""
     closed, effects = acting.refused(agent, slots, toolbox.CYCLE)
-    agent, more = _stop(replace(agent, messages=agent.messages + acting.results(closed)), Reason.CYCLE, ctx)
+    said = messages.longer(agent.messages, *acting.results(closed))
+    agent, more = _stop(replace(agent, messages=said), Reason.CYCLE, ctx)
     return agent, effects + more
 
 
@@ -384,14 +384,14 @@ def _interrupt_call(agent: Agent, phase: Calling) -> Step:
     """Keep the text so far as an ordinary message; half-received calls and thoughts go."""
     text = messages.text_of(assemble.finished(phase.partial)) if phase.purpose == "reply" else ""
     kept = (messages.assistant(text),) if text.strip() else ()
-    agent = replace(agent, messages=agent.messages + kept)
+    agent = replace(agent, messages=messages.longer(agent.messages, *kept))
     return _finish(agent, Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
 
 
 def _interrupt_tools(agent: Agent, slots: Slots) -> Step:
     """Keep the results that came, say of the others what is known, and close the list."""
     closed, effects = acting.interrupted(agent, slots)
-    agent = replace(agent, messages=agent.messages + acting.results(closed))
+    agent = replace(agent, messages=messages.longer(agent.messages, *acting.results(closed)))
     return _finish(agent, Finish(Reason.INTERRUPTED), effects)
 
 

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
+from bantam.core.base.grown import Grown
 from bantam.core.base.texts import clean
 
 Message = Mapping[str, Any]
-Messages = tuple[Message, ...]
+Messages = Grown[Message] | tuple[Message, ...]
+"""A conversation: grown by its agent, or a list of any other origin. The two compare as equals."""
 Call = Mapping[str, Any]
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
@@ -37,6 +39,11 @@ def assistant(text: str) -> Message:
 
 def tool_result(call_id: str, text: str) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": clean(text)}
+
+
+def longer(messages: Messages, *more: Message) -> Messages:
+    """The list with more behind it. Costs what is added, once the list has grown this way."""
+    return (messages if isinstance(messages, Grown) else Grown(messages)) + more
 
 
 def with_text(message: Message, text: str) -> Message:
@@ -131,7 +138,7 @@ def open_calls(messages: Messages) -> tuple[Call, ...]:
 
 def close(messages: Messages, why: str = NO_RESULT) -> Messages:
     """Answer every open call at the end with `why`. Total and idempotent; only ever appends."""
-    return messages + tuple(tool_result(call_id(call), why) for call in open_calls(messages))
+    return longer(messages, *(tool_result(call_id(call), why) for call in open_calls(messages)))
 
 
 def strip_last_assistant(messages: Messages) -> Messages:

@@ -233,13 +233,13 @@ class Chat:
         if isinstance(id, Problem):
             return self._refuse(id.text)
         loaded, problem = self._store.load(id)
-        self.runtime.tell(Loaded(loaded))
+        self.runtime.tell(Loaded(tuple(loaded)))
         self._tell_loaded("loaded", id, problem)
         return Reason.DONE
 
     def _resume(self, resumed: Resumed) -> None:
         if resumed.past is None:
-            self.runtime.tell(Loaded(resumed.messages))
+            self.runtime.tell(Loaded(tuple(resumed.messages)))
         elif resumed.past.session.config != _loggable(self.config):
             self.runtime.tell(ConfigChanged(_loggable(self.config)))
         self._tell_loaded("resumed", resumed.id, resumed.notice)

@@ -14,6 +14,7 @@ from typing import Any
 
 from bantam.core import effects, events, state
 from bantam.core.base import settings
+from bantam.core.base.grown import Grown
 from bantam.core.base.record import fields, is_dataclass
 from bantam.core.tools import toolbox
 from bantam.core.wire import assemble
@@ -42,7 +43,7 @@ def _field(value: Any) -> Any:
             return str(value)
         case frozenset():
             return sorted(value)
-        case tuple():
+        case tuple() | Grown():
             return [_field(item) for item in value]
         case Mapping() if value and all(isinstance(key, tuple) for key in value):
             return [[list(key), _field(item)] for key, item in value.items()]

@@ -3,17 +3,17 @@
 A line is `[time, event]`; the first one is a header with the configuration and the system prompt.
 """
 
-import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bantam.core import tree
-from bantam.core.base.record import dataclass
+from bantam.core.base.record import dataclass, field, replace
 from bantam.core.base.settings import Config
 from bantam.core.effects import Effect
 from bantam.core.events import Event, Lost
-from bantam.core.past import codec
+from bantam.core.past import codec, mend
+from bantam.core.past.lines import Damage, Line, kept, read, value, with_line, words
 from bantam.core.state import Session
 
 VERSION = 1
@@ -31,8 +31,12 @@ class Past:
     """What its last event caused."""
     event: Event | None = None
     """Its last event."""
-    problem: str = ""
-    """Why it was read no further; "" for a log that is whole but for an unfinished last line."""
+    damage: Damage = field(default_factory=Damage)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it and what is kept, said behind its name; "" if it is whole but for its last line."""
+        return f"is {words(self.damage)}: {kept(self.damage, self.events)}" if self.damage.count else ""
 
 
 def header(id: str, created: str, started: str, system: str, config: Config) -> dict[str, Any]:
@@ -49,8 +53,8 @@ def line(now: float, event: Event) -> list[Any]:
 def fold(lines: Iterable[bytes]) -> Past:
     """The past that a log's lines tell of. Raises ValueError for what is no log of this version.
 
-    A line that cannot be read ends it, and what was before it counts. One without an end was being written
-    when the process died.
+    A damaged line is left out, and what comes behind it counts as far as it makes sense (see `mend`). One without an
+    end was being written when the process died.
     """
     return deque(pasts(lines), maxlen=1)[0]
 
@@ -60,32 +64,47 @@ def pasts(lines: Iterable[bytes]) -> Iterator[Past]:
     rest = iter(lines)
     past = _begun(next(rest, b""))
     yield past
-    for written in rest:
-        if not written.endswith(b"\n"):
-            break
-        try:
-            now, told = json.loads(written)
-            event = codec.decode(told)
-            if not isinstance(event, Event):
-                raise ValueError("it holds no event")
-            session, done = tree.step(past.session, event, float(now))
-        except (ValueError, TypeError, RecursionError) as problem:
-            yield Past(past.session, past.now, past.events, problem=f"line {past.events + 2}: {problem}")
+    told = read(rest, 2)
+    for line in told:
+        if line.told is None or line.why:
+            yield from _mended(past, [line, *told])
             return
-        past = Past(session, float(now), past.events + 1, done, event)
+        now, event = line.told
+        session, effects = tree.step(past.session, event, now)
+        past = Past(session, now, past.events + 1, effects, event)
+        yield past
+
+
+def _mended(past: Past, lines: Sequence[Line]) -> Iterator[Past]:
+    """What a log has told after each line from a damaged one on."""
+    coming = mend.ahead([line.told and line.told[1] for line in lines])
+    for line, next_id in zip(lines, coming, strict=True):
+        damage = with_line(past.damage, line) if line.why else past.damage
+        if line.told is None:
+            past = Past(past.session, past.now, past.events, damage=damage)
+        else:
+            now, event = line.told
+            session, effects, meant = mend.step(past.session, event, now, next_id)
+            damage = damage if meant else replace(damage, idle=damage.idle + 1)
+            past = Past(session, now, past.events + 1, effects, event, damage)
         yield past
 
 
 def _begun(first: bytes) -> Past:
     """What the header tells."""
     if not first.endswith(b"\n"):
-        raise ValueError("it is empty")
-    head = json.loads(first)
+        raise ValueError("its first line breaks off" if first else "it is empty")
+    head, why = value(first)
+    if why:
+        raise ValueError(f"its first line is damaged ({why})")
     if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
         raise ValueError("it is not a log of this version")
-    config, system = codec.decode(head.get("config")), head.get("system")
+    try:
+        config, system = codec.decode(head.get("config")), head.get("system")
+    except (ValueError, RecursionError):
+        config, system = None, None
     if not isinstance(config, Config) or not isinstance(system, str):
-        raise ValueError("its header has no configuration")
+        raise ValueError("its first line has no configuration of this version")
     return Past(tree.start(config, system), 0.0, 0)
 
 

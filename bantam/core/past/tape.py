@@ -13,6 +13,7 @@ from bantam.core.base.settings import Config
 from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Request, RunShell, Sleep
 from bantam.core.events import Event, Id
 from bantam.core.past import codec, history
+from bantam.core.past.lines import words
 
 SHOWN_CHARS_MAX = 60  # of a value that differs
 REQUESTS = (CallModel, RunShell, Sleep, AskApproval, CheckAnswer)
@@ -36,11 +37,11 @@ def read(lines: Iterable[bytes]) -> Tape:
     events: list[tuple[float, Event]] = []
     requests: list[Request] = []
     for past in history.pasts(whole):
-        if past.problem:
-            raise ValueError(past.problem)
         if past.event is not None:
             events.append((past.now, past.event))
         requests += [effect for effect in past.effects if isinstance(effect, REQUESTS)]
+    if past.damage.count:
+        raise ValueError(f"it is {words(past.damage)}")
     head = json.loads(whole[0])
     config = codec.decode(head["config"])
     return Tape(str(head.get("id")), str(head.get("started")), head["system"], config, tuple(events), tuple(requests))
@@ -74,7 +75,7 @@ def asked(request: Request) -> Any:
     """What a request asks for, as far as a replay must ask for the same."""
     match request:
         case CallModel(messages=said, tools=tools, parameters=parameters):
-            return {"messages": said, **parameters, "tools": tools}
+            return {"messages": tuple(said), **parameters, "tools": tools}
         case RunShell(command=command) | AskApproval(command=command):
             return {"command": command}
         case CheckAnswer(text=text, schema=schema):

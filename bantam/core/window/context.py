@@ -2,6 +2,7 @@
 
 import json
 
+from bantam.core.base.grown import Grown
 from bantam.core.base.settings import Config
 from bantam.core.base.texts import clean
 from bantam.core.messages import Message, Messages, answers, role_of, shortened, system, text_of, user, with_text
@@ -26,7 +27,13 @@ SUMMARY_MAX = 120  # characters of the line that /list shows
 
 def estimate(messages: Messages) -> int:
     """Tokens of a list, roughly."""
-    return sum(len(json.dumps(message)) for message in messages) // CHARS_PER_TOKEN
+    if isinstance(messages, Grown):  # asked for before each call, so a message is measured once
+        return messages.total(_chars) // CHARS_PER_TOKEN
+    return sum(map(_chars, messages)) // CHARS_PER_TOKEN
+
+
+def _chars(message: Message) -> int:
+    return len(json.dumps(message))
 
 
 def is_full(config: Config, messages: Messages) -> bool:
@@ -58,7 +65,7 @@ def prune(messages: Messages, window: int = 0) -> Messages:
     return tuple(pruned) if freed >= worth and freed else messages
 
 
-def split(messages: Messages) -> tuple[Messages, Messages, Messages]:
+def split(messages: Messages) -> tuple[tuple[Message, ...], tuple[Message, ...], tuple[Message, ...]]:
     """(what stays, what a summary shall stand for, what stays) in mid-turn, the system message left out.
 
     A summary stands for what came before the current user turn; where that is one message at most (a summary, it

@@ -53,17 +53,15 @@ def _commands(wanted: str) -> tuple[str, ...] | Problem:
         return Problem(f"--log: {id.text}")
     path = store.logs / f"{id}.jsonl"
     found: dict[Id, str] = {}
-    problem = ""
     try:
         for past in history.pasts(files.lines(files.read_regular(path))):
-            problem = past.problem
             for effect in past.effects:
                 if isinstance(effect, RunShell | AskApproval):  # of the same id, where one became the other
                     found[effect.id] = effect.command
     except (OSError, ValueError, TypeError, RecursionError) as why:
         return Problem(f"--log: {log.unreadable(path, why)}")
-    if problem:
-        line = f"bantam: the log {id} cannot be read from {problem}; what was before it is here\n"
+    if past.damage.count:
+        line = f"bantam: the log {id} {past.problem}\n"
         with suppress(OSError):
             os.write(2, line.encode(errors="replace"))
     return tuple(found.values())

@@ -38,14 +38,12 @@ def run(words: Sequence[str]) -> int | Problem:
             for effect in past.effects:
                 if isinstance(effect, Emit):
                     screen.show(effect)
-            if past.problem:
-                return Problem(f"{name} cannot be read from {past.problem}")
             if screen.lost:
                 return screen.lost
     except (ValueError, TypeError, KeyError, RecursionError) as problem:
         return Problem(f"{name} is no log: {problem}")
     screen.fresh_line()
-    return 0
+    return Problem(f"{name} {past.problem}") if past.damage.count else 0
 
 
 def _speed(text: str) -> float | None:

@@ -48,7 +48,10 @@ class Log:
         self._waiting.clear()
 
     def go_on(self, id: str) -> Past:
-        """Take the log of a run that has ended, and what it tells. Raises StoreError."""
+        """Take the log of a run that has ended, and what it tells. Raises StoreError.
+
+        A damaged one is only read: events go into a new one.
+        """
         path = self._folder / f"{id}.jsonl"
         try:
             fd = files.open_regular(path, os.O_RDWR | os.O_APPEND)
@@ -61,8 +64,8 @@ class Log:
                 data = file.read()
             past = history.fold(files.lines(data))
             whole = data.rfind(b"\n") + 1
-            if past.problem:
-                os.close(fd)  # nothing can be added behind a line that cannot be read
+            if past.damage.count:
+                os.close(fd)  # it stays as it is, for whoever can read more in it
                 return past
             if whole < len(data):
                 os.ftruncate(fd, whole)

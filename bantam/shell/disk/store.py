@@ -17,8 +17,10 @@ from bantam.core import messages, tree
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass
 from bantam.core.base.settings import Config
+from bantam.core.events import UserSaid
 from bantam.core.messages import Messages
 from bantam.core.past.history import Past
+from bantam.core.past.lines import read, words
 from bantam.core.window import context
 from bantam.shell.disk import files, log
 from bantam.shell.disk.files import StoreError
@@ -91,7 +93,7 @@ class Store:
             "id": id,
             "created": time.strftime("%Y-%m-%d %H:%M:%S"),
             "summary": summary,
-            "messages": said,
+            "messages": [*said],
         }
         path = self.sessions / f"{id}.json"
         try:
@@ -170,7 +172,7 @@ class Store:
         if path.exists() or path.is_symlink():
             return tuple(_session(path)["messages"]), ""
         past = log.read(self.logs / f"{id}.jsonl")
-        return tree.conversation(past.session), _cut(id, past)
+        return tree.conversation(past.session), past.problem and f"the log {id} {past.problem}"
 
     def row(self, id: str) -> Saved:
         """What `/list ID` shows. Raises StoreError."""
@@ -180,7 +182,8 @@ class Store:
         past = log.read(self.logs / f"{id}.jsonl")
         said = tree.conversation(past.session)
         begun = _log_row(self.logs / f"{id}.jsonl")
-        return Saved(id, begun.created if begun else "", len(said) - 1, first_words(said))
+        told = first_words(said) + (f"  [{words(past.damage)}]" if past.damage.count else "")
+        return Saved(id, begun.created if begun else "", len(said) - 1, told)
 
     def resume(self, wanted: str, config: Config, system: str) -> Resumed | Problem:
         """What `--resume` goes on from: `wanted`, or what was written to last. Runs that still live are left alone."""
@@ -214,16 +217,16 @@ class Store:
             return Resumed(id, fresh, None, tuple(_session(path)["messages"]))
         past = fresh.go_on(id)
         said = tree.conversation(past.session)
-        return Resumed(id, fresh, None if past.problem else past, said, _cut(id, past))
+        if not past.damage.count:
+            return Resumed(id, fresh, past, said)
+        where = self.logs / f"{id}.jsonl"
+        notice = f"the log {where} {past.problem}; it stays as it is, and nothing is added to it"
+        return Resumed(id, fresh, None, said, notice)
 
 
 def first_words(said: Messages) -> str:
     """The first thing the user said, as a summary without a model."""
     return context.summary_line(next((messages.text_of(m) for m in said if messages.role_of(m) == "user"), ""))
-
-
-def _cut(id: str, past: Past) -> str:
-    return past.problem and f"the log {id} cannot be read from {past.problem}; what was before it is here"
 
 
 def _session(path: Path) -> Mapping[str, Any]:
@@ -250,15 +253,12 @@ def _log_row(path: Path) -> Saved | None:
     try:
         with open(files.open_regular(path), "rb") as file:
             head, *rest = files.lines(file.read(BEGINNING_BYTES))
-        created, words = json.loads(head)["created"], ""
-        for line in rest:
-            event = json.loads(line)[1]
-            if event["type"] == "UserSaid":
-                words = context.summary_line(event["text"])
-                break
-    except (OSError, ValueError, TypeError, KeyError, IndexError, RecursionError):
+        created = json.loads(head)["created"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Saved(path.stem, str(created), None, words)
+    told = (line.told[1] for line in read(rest, 2) if line.told)
+    first = next((event.text for event in told if isinstance(event, UserSaid)), "")
+    return Saved(path.stem, str(created), None, context.summary_line(first))
 
 
 def _looks_whole(path: Path) -> bool:
