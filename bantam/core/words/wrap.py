@@ -121,10 +121,10 @@ def _line(line: str, columns: int) -> list[str]:
 
 def _row(head: str, text: str, columns: int) -> list[str]:
     """A head and the text behind it, or, where that is too narrow, under it."""
-    beside = width(head)
-    if beside + width(text) <= columns and "\t" not in head + text:
+    if width(head + text) <= columns and "\t" not in head + text:
         return [head + text]
-    text = text.expandtabs()
+    head, text = head.expandtabs(), text.expandtabs()
+    beside = width(head)
     if columns - beside >= BESIDE_MIN or not beside:
         return _filled(head, text, columns, beside)
     indent = min(UNDER, columns // INDENT_SHARE)
@@ -157,7 +157,7 @@ def _alone(word: str, wide: int, columns: int, indent: int) -> list[str]:
     if wide <= columns:
         return [" " * min(indent, columns - wide) + word]
     pieces, piece, used = [], "", 0
-    for sign in _signs(word):
+    for sign in signs(word):
         if piece and used + width(sign) > columns:
             pieces.append(piece)
             piece, used = "", 0
@@ -195,7 +195,7 @@ _GOES_WITH = re.compile(r"--?[A-Za-z]|\[")  # an option, and what may be added o
 # --- signs
 
 
-def _signs(word: str) -> Iterator[str]:
+def signs(word: str) -> Iterator[str]:
     """What a terminal shows as one: a character with its marks, joined emoji, a flag."""
     sign = word[:1]
     for before, char in pairwise(word):
