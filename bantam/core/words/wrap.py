@@ -185,11 +185,12 @@ def _units(text: str, columns: int) -> Iterator[tuple[int, str]]:
 
 def _belong(word: str, following: str) -> bool:
     """Whether two words are no place for a break: in `bantam -c KEY=VALUE`, `/list logs`, before `[y/n]`."""
-    return bool(_GOES_ON.fullmatch(word) or _GOES_WITH.match(following))
+    return bool(re.fullmatch(_GOES_ON, word) or re.match(_GOES_WITH, following))
 
 
-_GOES_ON = re.compile(r"\(?(bantam|/[a-z]+|-[A-Za-z])")  # a program, a slash command, a short option: what is it about?
-_GOES_WITH = re.compile(r"--?[A-Za-z]|\[")  # an option, and what may be added or typed
+# compiled when first used, for most runs have nothing to wrap
+_GOES_ON = r"\(?(bantam|/[a-z]+|-[A-Za-z])"  # a program, a slash command, a short option: what is it about?
+_GOES_WITH = r"--?[A-Za-z]|\["  # an option, and what may be added or typed
 
 
 # --- signs
@@ -211,7 +212,7 @@ def signs(word: str) -> Iterator[str]:
 
 _JOINER, _EMOJI = "\u200d", "\ufe0f"  # what joins emoji, and what makes one of a plain sign
 _TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"  # of skin
-_WIDE_LATER = re.compile("[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d37f]")  # by Unicode 16
+_WIDE_LATER = "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d37f]"  # by Unicode 16
 _INVISIBLE = "\u200b\u200c\u200d\u2060"  # format characters that no terminal gives a column
 
 
@@ -229,5 +230,5 @@ def _columns(char: str) -> int:
     kind = unicodedata.category(char)
     if kind in ("Mn", "Me") or char in _INVISIBLE or "\u1160" <= char <= "\u11ff":  # marks; the inner parts of Hangul
         return 0
-    later = kind == "Cn" or _WIDE_LATER.match(char)  # unassigned, as these tables know it: it may well be an emoji
+    later = kind == "Cn" or re.match(_WIDE_LATER, char)  # unassigned, as these tables know it: it may well be an emoji
     return 2 if later or _is_flag_half(char) or unicodedata.east_asian_width(char) in ("W", "F") else 1
