@@ -17,7 +17,6 @@ def main() -> None:
             sys.exit(1)
         return
     import gc
-    from contextlib import suppress
 
     for fd in (0, 1, 2):  # a stream that was closed must not become the number of a session file or a connection
         try:
@@ -36,9 +35,9 @@ def main() -> None:
         code = 130
     except Exception as bug:  # the saved conversation and the log are whole; a traceback helps no user
         from bantam.core.words import status
+        from bantam.front.show.tell import complain
 
-        with suppress(OSError):
-            os.write(2, f"bantam: {status.unexpected(bug)}\n".encode(errors="replace"))
+        complain(status.unexpected(bug))
         code = 1
     try:
         if sys.stdout:  # None where it was closed before the start

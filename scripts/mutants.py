@@ -307,6 +307,11 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     ("half a key is told", "rules/redact.py", "most = min(len(secret) - 1", "most = min(0"),
     ("the key is in what is saved", "rules/redact.py", "return (Save(self.messages((), said)),)", "return (effect,)"),
     ("C1 controls reach the terminal", "base/texts.py", r"\x7f-\x9f", r"\x7f"),
+    ("an indent takes from a word's room", "words/wrap.py", "min(indent, columns - wide)", "indent"),
+    ("a line is as wide as it likes", "words/wrap.py", "used + gap + wide <= columns", "used + wide <= columns"),
+    ("signs are parted from their marks", "words/wrap.py", "_columns(char) == 0 or char == _EMOJI", "char == _EMOJI"),
+    ("a label takes no room", "words/view.py", "columns - wrap.width(label(who))", "columns"),
+    ("a call is wrapped", "words/view.py", '"call", wrap.Kept(text)', '"call", text'),
     ("a carriage return is forgotten", "words/view.py", "column.kind, column.carry)", 'column.kind, "")'),
 )
 

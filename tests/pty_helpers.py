@@ -37,9 +37,13 @@ needs_bash = pytest.mark.skipif(
 
 
 class Bantam:
-    """`bantam` on a terminal of 24 lines. Every `send` is exact: Enter is a carriage return."""
+    """`bantam` on a terminal of 24 lines. Every `send` is exact: Enter is a carriage return.
+
+    It is as wide as COLUMNS says, a variable that the program does not see.
+    """
 
     def __init__(self, folder: Path, endpoint: str, through: str = "", **environment: str) -> None:
+        columns = int(environment.pop("COLUMNS", "80"))
         self.home, self.work = folder / "home", folder / "work"
         for made in (self.home, self.work):
             made.mkdir(exist_ok=True)
@@ -55,7 +59,7 @@ class Bantam:
             command[1:],
             env={**kept, "TERM": "xterm-256color", "HOME": str(self.home), "PYTHONPATH": str(ROOT), **environment},
             cwd=str(self.work),
-            dimensions=(24, 80),
+            dimensions=(24, columns),
             timeout=PATIENCE_S,
             encoding="utf-8",
         )

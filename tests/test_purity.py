@@ -40,6 +40,7 @@ CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
     "re",
     "types",
     "typing",
+    "unicodedata",
 }
 NEVER_IN_CORE = {  # hash and id differ from run to run
     "__import__",

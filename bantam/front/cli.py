@@ -9,6 +9,8 @@ from bantam import __version__
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import replace
 from bantam.core.rules.credentials import Untrusted
+from bantam.core.words.wrap import Row, laid
+from bantam.front.show.tell import columns
 from bantam.front.usage import leave
 
 if TYPE_CHECKING:
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from bantam.host import setup
     from bantam.shell.disk.tape import Player, Recorder
 
+USAGE = "bantam [options] [FILE | - | -p TEXT | help | demo | trust | policy | replay | diff]"
 DESCRIPTION = "A terminal AI agent with two tools: a shell, and itself."
-EPILOG = """\
+GOES_ON = "\v"  # a line's end that is none on a terminal
+EPILOG = f"""\
 the manual: bantam help lists its topics, bantam help TOPIC shows one
 
 with no FILE on a terminal: chat. With piped input: each line is one turn.
@@ -25,9 +29,9 @@ with no FILE on a terminal: chat. With piped input: each line is one turn.
 files of the working directory: model.cfg (settings), system.txt (system prompt)
 kept in ~/.bantam (or BANTAM_HOME): sessions, logs; the input history in ~/.bantam_history
 
-exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached, 4 a command
-needed an approval that nobody could give, 5 the answer does not satisfy the schema,
-6 a replay differs from its tape,
+exit status: 0 done, 1 failed, 2 usage or configuration, 3 a limit was reached, 4 a command{GOES_ON}\
+needed an approval that nobody could give, 5 the answer does not satisfy the schema,{GOES_ON}\
+6 a replay differs from its tape,{GOES_ON}\
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
 LATER = ("doctor", "eject", "models")  # names that later versions take
@@ -39,14 +43,32 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         leave(message)
 
+    def format_help(self) -> str:
+        self.usage = laid(USAGE, columns(1) - len("usage: ")).replace("\n", "\n" + " " * len("usage: "))
+        return super().format_help()
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """On a terminal, help as wide as that is now, broken between words; elsewhere it is argparse's, for 80 columns."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=columns(1) or None)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return laid(Row("", text), width).split("\n") if columns(1) else super()._split_lines(text, width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs. A line that goes on from the one before begins with a mark, and is one with it on a terminal."""
+        wide = columns(1)
+        return laid(text.replace(GOES_ON, " "), wide) if wide else text.replace(GOES_ON, "\n")
+
 
 def parser() -> Parser:
     made = Parser(
         "bantam",
-        usage="bantam [options] [FILE | - | -p TEXT | help | demo | trust | policy | replay | diff]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     add = made.add_argument

@@ -1,10 +1,9 @@
 """Wrong usage or configuration: one line on standard error, and out with status 2."""
 
-import os
-from contextlib import suppress
 from typing import NoReturn
 
 from bantam.core.words import status
+from bantam.front.show.tell import complain
 
 
 class Left(SystemExit):
@@ -17,6 +16,5 @@ class Left(SystemExit):
 
 def leave(why: str) -> NoReturn:
     """One line about wrong usage or configuration, and out."""
-    with suppress(OSError):  # the status says it too
-        os.write(2, f"bantam: {why}\n".encode(errors="replace"))
+    complain(why)
     raise Left(why)

@@ -30,6 +30,7 @@ from bantam.core.past import history
 from bantam.core.rules.redact import Redactor
 from bantam.core.words import commands, config
 from bantam.core.words.commands import Command
+from bantam.core.words.wrap import Kept, Row
 from bantam.host import setup
 from bantam.host.handlers import Outside
 from bantam.host.setup import Setup
@@ -190,7 +191,7 @@ class Chat:
                 self.runtime.tell(Cleared())
                 self.screen.say("the conversation was cleared", "notice")
             case commands.Help():
-                self.screen.say(commands.help_text())
+                self.screen.say(commands.help_table())
             case commands.Quit():
                 raise Quit
             case commands.Wrong(why):
@@ -209,7 +210,7 @@ class Chat:
         ended = await self.runtime.turn(SummaryAsked())
         if self._summary:
             self._store.save(id, said, self._summary)
-        self.screen.say(f"saved as {id}: {self._summary or store.first_words(said)}", "notice")
+        self.screen.say(Row(f"saved as {id}: ", self._summary or store.first_words(said)), "notice")
         return ended.reason
 
     def _list(self, what: str) -> Reason:
@@ -225,7 +226,7 @@ class Chat:
         width = max((len(row.id) for row in rows), default=0)
         for row in rows:
             count = "" if row.count is None else f"{row.count:>4} messages  "
-            self.screen.say(f"{row.id:<{width}}  {row.created}  {count}{row.summary}")
+            self.screen.say(Row(f"{row.id:<{width}}  {row.created}  {count}", row.summary))
         return Reason.DONE
 
     def _load(self, wanted: str) -> Reason:
@@ -264,15 +265,15 @@ class Chat:
     async def _compact(self) -> Reason:
         ended = await self.runtime.turn(CompactAsked())
         if ended.reason is Reason.DONE and ended.text:
-            self.screen.say(f"compacted to:\n{ended.text}", "notice")
+            self.screen.say(("compacted to:", Kept(ended.text)), "notice")
         return ended.reason
 
     def _show_config(self, key: str) -> Reason:
         rows = config.shown(self.config, self._key is not None)
-        chosen = [f"{name}={value}" for name, value in rows if key in ("", name)]
+        chosen = [Row(f"{name}=", value) for name, value in rows if key in ("", name)]
         if not chosen:
             return self._refuse(f"{key} is not set")
-        self.screen.say("\n".join(chosen))
+        self.screen.say((*chosen,))
         return Reason.DONE
 
     def _set(self, key: str, value: str) -> Reason:
@@ -300,7 +301,7 @@ class Chat:
         self._options = options
         self._reconfigure(found)
         now = dict(config.shown(self.config, self._key is not None)).get(key)
-        self.screen.say(f"{key}={now}" if now is not None else f"{key} is left out of requests")
+        self.screen.say(Row(f"{key}=", now) if now is not None else f"{key} is left out of requests")
         return Reason.DONE
 
     def _reconfigure(self, found: Setup) -> None:

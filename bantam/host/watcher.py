@@ -2,6 +2,7 @@
 
 from bantam.core.effects import Emit
 from bantam.core.events import Event
+from bantam.core.words.wrap import Text
 
 
 class Watcher:
@@ -16,7 +17,7 @@ class Watcher:
         """One output."""
         raise NotImplementedError
 
-    def say(self, text: str, style: str = "", error: bool = False) -> None:
+    def say(self, text: Text, style: str = "", error: bool = False) -> None:
         """A line that is no output of the core, such as what a command answers."""
         raise NotImplementedError
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bantam.core.base.record import dataclass
+from bantam.core.words.wrap import Row
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def is_private(line: str) -> bool:
     return bool(re.match(r"\s*/cfg\s+api_key\b", line, re.I))
 
 
-def help_text() -> str:
+def help_table() -> tuple[Row, ...]:
+    """All commands and what they are for."""
     width = max(map(len, USAGE))
-    return "\n".join(f"{usage:<{width}}  {what}" for usage, what in USAGE.items())
+    return tuple(Row(f"{usage:<{width}}  ", what) for usage, what in USAGE.items())

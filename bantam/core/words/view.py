@@ -1,7 +1,8 @@
 """Outputs -> (style, text) pairs. The only state is where the last character stands.
 
 A style is a word; `ansi` makes terminal colours of it. Nothing that a model or a command wrote reaches a
-terminal raw: control characters, escape sequences and direction overrides become visible signs.
+terminal raw: control characters, escape sequences and direction overrides become visible signs. Nor is it wrapped:
+lines of Bantam's own are, where the terminal is known to have so many `columns` (0: it is none, or does not say).
 """
 
 from typing import assert_never
@@ -24,9 +25,11 @@ from bantam.core.effects import (
     TurnEnded,
 )
 from bantam.core.events import Id
+from bantam.core.words import wrap
 
 Pair = tuple[str, str]
 REQUESTING = "...requesting..."
+ROOM_MIN = 8  # columns for a line's words behind its label; in fewer, the terminal breaks them itself
 STYLES = {  # SGR parameters (ECMA-48, 8.3.117)
     "request": "1;90",
     "marker": "36",
@@ -52,36 +55,38 @@ class Column:
     """Half a character: a CR whose LF, or a high surrogate whose low one, may come next."""
 
 
-def render(column: Column, emit: Emit) -> tuple[Column, list[Pair]]:
+def render(column: Column, emit: Emit, columns: int = 0) -> tuple[Column, list[Pair]]:
     """What to write for one output, and where that leaves the cursor."""
     who, output = emit.who, emit.output
     match output:
         case ThoughtDelta(text):
-            return _flow(column, who, "thought", text)
+            return _flow(column, who, "thought", text, columns)
         case TextDelta(text):
-            return _flow(column, who, "", text)
+            return _flow(column, who, "", text, columns)
         case ResultDelta(text=text, error=error, glimpse=glimpse):
-            return _flow(column, who, "error" if error else "result", f"\n{text}\n" if glimpse else text)
+            return _flow(column, who, "error" if error else "result", f"\n{text}\n" if glimpse else text, columns)
         case CallStarted(name=name, arguments=arguments):
-            return _line(column, who, "call", f"[tool call: {_one_line(name)}({_one_line(arguments)})]")
+            text = f"[tool call: {_one_line(name)}({_one_line(arguments)})]"
+            return _line(column, who, "call", wrap.Kept(text), columns)
         case ResultStarted(name=name, error=error):
-            return _line(column, who, "error" if error else "header", f"[tool result: {_one_line(name)}]")
+            text = f"[tool result: {_one_line(name)}]"
+            return _line(column, who, "error" if error else "header", wrap.Kept(text), columns)
         case Retrying(why, seconds, attempt, attempts_max):
             text = f"{why}; trying again in {seconds:g} s ({attempt} of {attempts_max})"
-            return _line(column, who, "error", text)
+            return _line(column, who, "error", text, columns)
         case Notice(text, error):
-            return _line(column, who, "error" if error else "notice", text)
+            return _line(column, who, "error" if error else "notice", text, columns)
         case Requesting():
-            return _line(column, who, "request", REQUESTING)
+            return _line(column, who, "request", REQUESTING, columns)
         case ResultEnded() | TurnEnded():
-            return settle(column)
+            return settle(column, columns)
         case Summarised() | Returned():
             return column, []
         case never:
             assert_never(never)
 
 
-def settle(column: Column) -> tuple[Column, list[Pair]]:
+def settle(column: Column, columns: int = 0) -> tuple[Column, list[Pair]]:
     """End what is open: the reasoning block, the line."""
     pairs: list[Pair] = []
     if column.carry:
@@ -89,13 +94,19 @@ def settle(column: Column) -> tuple[Column, list[Pair]]:
     if not column.fresh:
         pairs.append(("", "\n"))
     if column.kind == "thought":
-        pairs += _labelled(column.who, "marker", "--- reasoning end ---\n")
+        pairs += _told(column.who, "marker", "--- reasoning end ---", columns)
     return Column(column.who), pairs
 
 
 def label(who: Id) -> str:
     """What stands before each line of a subagent: indented by its level, named by its address."""
     return "" if not who else "  " * len(who) + ".".join(map(str, who)) + "| "
+
+
+def mark(who: Id, columns: int) -> str:
+    """What stands in place while a request is in flight: in one line, or it could not be taken back."""
+    text = label(who) + REQUESTING
+    return text if not columns or wrap.width(text) <= columns else REQUESTING[:columns]
 
 
 def ansi(style: str, text: str) -> str:
@@ -110,13 +121,13 @@ def _one_line(text: str) -> str:
     return safe(text).replace("\n", "\u2424")
 
 
-def _flow(column: Column, who: Id, kind: str, text: str) -> tuple[Column, list[Pair]]:
+def _flow(column: Column, who: Id, kind: str, text: str, columns: int) -> tuple[Column, list[Pair]]:
     """Text that comes in pieces and goes on where the last piece ended."""
     pairs: list[Pair] = []
     if (column.who, column.kind) != (who, kind):
-        column, pairs = settle(column)
+        column, pairs = settle(column, columns)
         if kind == "thought":
-            pairs += _labelled(who, "marker", "--- reasoning start ---\n")
+            pairs += _told(who, "marker", "--- reasoning start ---", columns)
         column = Column(who, kind)
     text = column.carry + text
     held = text[-1:] if text[-1:] == "\r" or "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -131,10 +142,16 @@ def _write(column: Column, who: Id, kind: str, text: str) -> tuple[Column, list[
     return replace(column, fresh=text.endswith("\n")), _labelled(who, kind, text, column.fresh)
 
 
-def _line(column: Column, who: Id, style: str, text: str) -> tuple[Column, list[Pair]]:
+def _line(column: Column, who: Id, style: str, text: wrap.Text, columns: int) -> tuple[Column, list[Pair]]:
     """A line of its own."""
-    column, pairs = settle(column)
-    return Column(who), pairs + _labelled(who, style, safe(text) + "\n")
+    column, pairs = settle(column, columns)
+    return Column(who), pairs + _told(who, style, text, columns)
+
+
+def _told(who: Id, style: str, text: wrap.Text, columns: int) -> list[Pair]:
+    """Words of Bantam's own, in as many lines as they need, each behind the agent's label."""
+    room = max(ROOM_MIN, columns - wrap.width(label(who))) if columns else 0
+    return _labelled(who, style, wrap.laid(wrap.mapped(safe, text), room) + "\n")
 
 
 def _labelled(who: Id, style: str, text: str, fresh: bool = True) -> list[Pair]:

@@ -7,7 +7,6 @@ import gc
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -19,6 +18,7 @@ from bantam.core.effects import ANSWERED, Reason
 from bantam.core.words import commands, report, status
 from bantam.front.pipe import target
 from bantam.front.show.screen import Mode, Screen
+from bantam.front.show.tell import remark
 from bantam.front.show.writer import Writer
 from bantam.front.usage import leave
 from bantam.host.conversation import Chat, Quit
@@ -249,7 +249,7 @@ def _text(data: bytes) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode(errors="replace")
-        sys.stderr.write("bantam: the input is not UTF-8; what could not be read was replaced\n")
+        remark("the input is not UTF-8; what could not be read was replaced")
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
@@ -266,7 +266,7 @@ def _piped_text(wish: str | None) -> str:
         if os.isatty(0):
             return ""
         if not select.select([0], [], [], STDIN_GRACE_S)[0]:
-            sys.stderr.write(f"bantam: nothing came on standard input for {STDIN_GRACE_S:g} s; going on without it\n")
+            remark(f"nothing came on standard input for {STDIN_GRACE_S:g} s; going on without it")
             return ""
     except OSError:  # closed
         return ""

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from bantam.core.words import status
+from bantam.front.show.tell import complain
 from bantam.shell.disk import files
 
 STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")  # names of what is open, be it a file
@@ -53,8 +54,7 @@ def write(name: str, answer: str) -> int:
     except BrokenPipeError:
         return status.READER_GONE
     except OSError as failed:
-        line = f"bantam: cannot write {name}: {failed.strerror or failed}\n"
-        os.write(2, line.encode(errors="replace"))
+        complain(f"cannot write {name}: {failed.strerror or failed}")
         return status.FAILED
     return 0
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 from bantam import __version__
 from bantam.core.effects import Emit, Reason
 from bantam.core.events import Event
-from bantam.core.words import report, status
+from bantam.core.words import report, status, wrap
 from bantam.front.show.writer import Writer
 from bantam.front.usage import Left
 
@@ -42,8 +42,8 @@ class JsonLines(Writer):
         self._report, events = report.told(self._report, emit)
         self._write(*events)
 
-    def say(self, text: str, style: str = "", error: bool = False) -> None:
-        self._write(report.said(self._report, text, error))
+    def say(self, text: wrap.Text, style: str = "", error: bool = False) -> None:
+        self._write(report.said(self._report, wrap.plain(text), error))
 
     def end(self, reason: str, code: int, session: str | None) -> None:
         """The last line, unless it was written."""

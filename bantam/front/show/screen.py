@@ -19,7 +19,8 @@ from bantam.core.effects import (
     TextDelta,
     TurnEnded,
 )
-from bantam.core.words import view
+from bantam.core.words import view, wrap
+from bantam.front.show.tell import columns
 from bantam.front.show.writer import Writer
 
 Mode = Literal["transcript", "answer", "quiet"]
@@ -72,22 +73,22 @@ class Screen(Writer):
         if self.mode != "transcript" and isinstance(output, TurnEnded) and output.reason in ANSWERED:
             self._answer(output.text)
 
-    def say(self, text: str, style: str = "", error: bool = False) -> None:
-        """A line of the front end's own, such as what a command answers."""
+    def say(self, text: wrap.Text, style: str = "", error: bool = False) -> None:
+        """A line of the front end's own, such as what a command answers: on a terminal, as wide as that is now."""
         fd = 2 if error or self.mode != "transcript" else 1
         if self.mode == "quiet" and not error:
             return
         self._unwait()
-        column = self._column(fd)
-        column, pairs = view.settle(column)
+        column, pairs = view.settle(self._column(fd), self._width(fd))
         self._set_column(fd, column)
-        self._write(fd, [*pairs, ("error" if error else style, texts.safe(text) + "\n")])
+        text = wrap.laid(wrap.mapped(texts.safe, text), self._width(fd))
+        self._write(fd, [*pairs, ("error" if error else style, text + "\n")])
 
     def fresh_line(self) -> None:
         """Make sure that a prompt starts at the beginning of a line."""
         self._unwait()
         for fd in (1,) if self._shared else (1, 2):
-            column, pairs = view.settle(self._column(fd))
+            column, pairs = view.settle(self._column(fd), self._width(fd))
             self._set_column(fd, column)
             self._write(fd, pairs)
 
@@ -115,7 +116,7 @@ class Screen(Writer):
         if isinstance(emit.output, Requesting) and self._terminals[fd]:
             self._wait(fd, emit)
             return
-        column, pairs = view.render(self._column(fd), emit)
+        column, pairs = view.render(self._column(fd), emit, self._width(fd))
         self._set_column(fd, column)
         if pairs:
             self._unwait()
@@ -125,17 +126,22 @@ class Screen(Writer):
         """The mark of a request in flight, in place: gone when the next output comes."""
         if self._waiting:
             return
-        column, pairs = view.settle(self._column(fd))
+        column, pairs = view.settle(self._column(fd), self._width(fd))
         self._set_column(fd, column)
-        self._write(fd, [*pairs, ("request", view.label(emit.who) + view.REQUESTING)])
+        mark = view.mark(emit.who, self._width(fd))
+        self._write(fd, [*pairs, ("request", mark)])
         self._waiting = True
-        self._mark = (fd, len(view.label(emit.who) + view.REQUESTING))
+        self._mark = (fd, len(mark))
 
     def _unwait(self) -> None:
         if self._waiting:
             fd, width = self._mark
             self._waiting = False
             self._raw(fd, "\r\x1b[K" if self._moves else "\r" + " " * width + "\r")
+
+    def _width(self, fd: int) -> int:
+        """How many columns there are to fit into; 0 where nothing is wrapped."""
+        return columns(fd) if self._terminals[fd] else 0
 
     def _column(self, fd: int) -> view.Column:
         return self._columns[1 if self._shared else fd]

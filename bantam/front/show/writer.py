@@ -6,7 +6,8 @@ import select
 import time
 from collections.abc import Callable
 
-from bantam.core.words import status
+from bantam.core.words import status, wrap
+from bantam.front.show.tell import columns
 from bantam.host.watcher import Watcher
 
 
@@ -45,5 +46,6 @@ class Writer(Watcher):
         quiet = problem.errno in (errno.EPIPE, errno.EIO)
         self.lost = status.READER_GONE if quiet else status.FAILED
         if not quiet:
-            self._raw(2, f"bantam: cannot write to standard output: {problem.strerror}\n")
+            line = f"bantam: cannot write to standard output: {problem.strerror}"
+            self._raw(2, wrap.laid(line, columns(2)) + "\n")
         self.unwritable(self.lost)

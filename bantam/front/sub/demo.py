@@ -21,16 +21,22 @@ from bantam.core.base.problem import Problem
 from bantam.core.effects import Emit, Reason, Requesting, TextDelta
 from bantam.core.rules.credentials import Untrusted
 from bantam.core.words import status
+from bantam.core.words.wrap import Kept, Row
 from bantam.front.show.screen import Screen
+from bantam.front.show.tell import complain
 from bantam.front.sub import script
 from bantam.host import setup
 from bantam.host.setup import Setup
 
-INTRODUCTION = f"""\
-A guided tour of Bantam in {script.STEPS} steps. The model is a script on this machine: no network, no key.
-The folder is a scratch folder, removed when you leave with Ctrl+D or /quit.
-
-Type something, for example hello, and press Enter."""
+INTRODUCTION = tuple(  # a row has no indent to go on with, as prose would
+    Row("", line)
+    for line in (
+        f"A guided tour of Bantam in {script.STEPS} steps. The model is a script on this machine: no network, no key.",
+        "The folder is a scratch folder, removed when you leave with Ctrl+D or /quit.",
+        "",
+        "Type something, for example hello, and press Enter.",
+    )
+)
 CONFIG = """\
 # The settings of this folder, as key=value lines; /cfg shows and changes them.
 endpoint={endpoint}
@@ -106,7 +112,7 @@ async def _tour(found: Setup) -> int:
         loop.add_signal_handler(number, screen.stop, 128 + number)
     try:
         for prompt in PROMPTS:
-            screen.say(PROMPT + prompt.replace("\n", "\n" + " " * len(PROMPT)))
+            screen.say(Kept(PROMPT + prompt.replace("\n", "\n" + " " * len(PROMPT))))
             reason = await chat.say(prompt)
             if screen.stopped:
                 return screen.stopped
@@ -212,7 +218,7 @@ def _leave(number: int, _: object) -> NoReturn:
 
 
 def _fail(why: str) -> int:
-    os.write(2, f"bantam: demo: {why}\n".encode(errors="replace"))
+    complain(f"demo: {why}")
     return status.FAILED
 
 

@@ -1,8 +1,8 @@
 """`bantam policy`: what the rules of this folder would do with a command, or with those of a past run."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from bantam.core.base import texts
 from bantam.core.base.problem import Problem
@@ -13,7 +13,8 @@ from bantam.core.rules import approval, credentials
 from bantam.core.rules.approval import Decision, Policy
 from bantam.core.rules.shellparts import shown
 from bantam.core.words import status
-from bantam.front.show.tell import tell
+from bantam.core.words.wrap import Part, Row
+from bantam.front.show.tell import complain, tell
 from bantam.host import setup
 from bantam.shell.disk import files, log
 from bantam.shell.disk.store import Store, home
@@ -40,7 +41,8 @@ def run(words: Sequence[str], past: str | None, options: Sequence[str], environ:
         return rules
     if past is None:
         command = os.fsencode(words[0]).decode(errors="replace")
-        return tell(approval.explain(rules, command), STATUS[approval.judge(rules, command).decision])
+        told = tuple(map(_row, approval.explain(rules, command).split("\n")))
+        return tell(told, STATUS[approval.judge(rules, command).decision])
     commands = _commands(past)
     return commands if isinstance(commands, Problem) else _judged(rules, commands)
 
@@ -61,20 +63,24 @@ def _commands(wanted: str) -> tuple[str, ...] | Problem:
     except (OSError, ValueError, TypeError, RecursionError) as why:
         return Problem(f"--log: {log.unreadable(path, why)}")
     if past.damage.count:
-        line = f"bantam: the log {id} {past.problem}\n"
-        with suppress(OSError):
-            os.write(2, line.encode(errors="replace"))
+        complain(f"the log {id} {past.problem}")
     return tuple(found.values())
 
 
 def _judged(rules: Policy, commands: Sequence[str]) -> int:
     verdicts = [approval.judge(rules, command) for command in commands]
     rows = [
-        f"{verdict.decision:<5}  {shown(command)}  ({verdict.why})"
+        Row(f"{verdict.decision:<5}  ", texts.safe(f"{shown(command)}  ({verdict.why})"))
         for command, verdict in zip(commands, verdicts, strict=True)
     ]
     counts = {word: sum(verdict.decision is decision for verdict in verdicts) for decision, word in WORDS.items()}
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     summary = f"{len(rows)} command{'' if len(rows) == 1 else 's'}" + (f": {told}" if told else "")
     strictest = max((verdict.decision for verdict in verdicts), key=[*Decision].index, default=Decision.ALLOW)
-    return tell("\n".join([*map(texts.safe, rows), summary]), STATUS[strictest])
+    return tell((*rows, summary), STATUS[strictest])
+
+
+def _row(line: str) -> Part:
+    """A line of an explanation: a part of the command behind what becomes of it."""
+    head = re.match("  [a-z]+ +", line)
+    return line if head is None else Row(head[0], line[head.end() :])

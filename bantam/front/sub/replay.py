@@ -9,6 +9,7 @@ from bantam.core.base.problem import Problem
 from bantam.core.effects import Emit
 from bantam.core.events import UserSaid
 from bantam.core.past import history
+from bantam.core.words.wrap import Kept
 from bantam.front.show.screen import Screen
 from bantam.shell.disk import tape
 from bantam.shell.disk.files import StoreError
@@ -34,7 +35,8 @@ def run(words: Sequence[str]) -> int | Problem:
                 time.sleep(min(max(0.0, past.now - before) / speed, WAIT_MAX_S))
             before = past.now
             if isinstance(past.event, UserSaid):
-                screen.say(PROMPT + texts.safe(past.event.text).replace("\n", "\n" + " " * len(PROMPT)), "prompt")
+                said = texts.safe(past.event.text).replace("\n", "\n" + " " * len(PROMPT))
+                screen.say(Kept(PROMPT + said), "prompt")
             for effect in past.effects:
                 if isinstance(effect, Emit):
                     screen.show(effect)

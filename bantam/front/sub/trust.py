@@ -9,7 +9,8 @@ from bantam.core.base.problem import Problem
 from bantam.core.base.settings import Config
 from bantam.core.rules import credentials
 from bantam.core.rules.credentials import Untrusted
-from bantam.front.show.tell import tell
+from bantam.core.words.wrap import laid
+from bantam.front.show.tell import columns, tell
 from bantam.host import setup
 from bantam.shell.disk import trusted
 from bantam.shell.disk.files import StoreError
@@ -37,11 +38,9 @@ def run(words: Sequence[str], options: Sequence[str], environ: Mapping[str, str]
 
 def ask(found: Untrusted) -> bool:
     """One question on the terminal; yes is remembered. Raises StoreError."""
-    question = (
-        f"{credentials.VARIABLE} is set, and the model.cfg of this folder points to {texts.safe(found.endpoint)}.\n"
-        "Send the key there, now and from now on? [y/N] "
-    )
-    os.write(1, question.encode(errors="replace"))
+    facts = f"{credentials.VARIABLE} is set, and the model.cfg of this folder points to {texts.safe(found.endpoint)}."
+    question = laid((facts, "Send the key there, now and from now on? [y/N]"), columns(1) - 1)  # and then a blank
+    os.write(1, f"{question} ".encode(errors="replace"))
     answer = os.read(0, 1000).decode(errors="replace").strip().lower()
     if answer not in ("y", "yes"):
         return False

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bantam.core.words import commands
 from bantam.core.words.commands import Cfg, Clear, Compact, Help, List, Load, Quit, Save, Wrong
+from bantam.core.words.wrap import plain
 from tests.strategies import wild_text
 
 pytestmark = pytest.mark.core
@@ -85,5 +86,6 @@ def test_the_schema_of_the_answer_joins_the_prompt(prompt: str, schema: dict[str
 
 
 def test_help_names_every_command() -> None:
-    assert all(name in commands.help_text() for name in commands.NAMES)
-    assert len({line.index("  ") < 25 for line in commands.help_text().splitlines()}) == 1
+    told = plain(commands.help_table())
+    assert all(name in told for name in commands.NAMES)
+    assert len({line.index("  ") < 25 for line in told.splitlines()}) == 1

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ from bantam.core.effects import (
 from bantam.core.events import Id
 from bantam.core.words import view
 from bantam.core.words.view import Column, Pair
+from bantam.core.words.wrap import width
 from tests.strategies import any_text, halved, wild_text
 
 pytestmark = pytest.mark.core
@@ -230,3 +232,52 @@ def test_colours_change_no_text_and_end_with_their_line(style: str, text: str) -
 @given(st.lists(st.integers(1, 9), max_size=5).map(tuple))
 def test_a_label_has_two_blanks_for_each_level(who: Id) -> None:
     assert view.label(who) == ("  " * len(who) + ".".join(map(str, who)) + "| " if who else "")
+
+
+@given(paths, st.builds(Retrying, texts, st.just(1.5), st.just(1), st.just(9)) | st.builds(Notice, texts))
+def test_lines_of_bantams_own_fit_the_terminal_each_behind_its_label(who: Id, told: Output) -> None:
+    label = view.label(who)
+    _, whole = view.render(Column(), Emit(who, told))
+    for columns in (40, 60, 80, 120):
+        _, pairs = view.render(Column(), Emit(who, told), columns)
+        *lines, end = text_of(pairs).split("\n")
+        assert end == ""
+        assert all(line.startswith(label) and width(line) <= columns for line in lines)
+        assert unspaced(line.removeprefix(label) for line in lines) == unspaced([text_of(whole).replace(label, "")])
+
+
+def unspaced(lines: Iterable[str]) -> str:
+    return re.sub("[ \t\n]", "", "".join(lines))
+
+
+@given(emits, st.integers(1, 130))
+def test_what_others_wrote_is_the_same_on_any_terminal(told: list[Emit], columns: int) -> None:
+    own = (Retrying, Notice, Requesting, ThoughtDelta)  # which has Bantam's markers around it
+    column = at_any = Column()
+    for emit in (emit for emit in told if not isinstance(emit.output, own)):
+        column, pairs = view.render(column, emit)
+        at_any, wrapped = view.render(at_any, emit, columns)
+        assert (at_any, wrapped) == (column, pairs)
+
+
+def test_a_notice_of_a_subagent_goes_on_behind_its_label() -> None:
+    told = Emit((3, 1), Notice("this agent has made 1000 calls of the model", True))
+    assert text_of(view.render(Column(), told, 28)[1]).split("\n") == [
+        "    3.1| this agent has made",
+        "    3.1|   1000 calls of the",
+        "    3.1|   model",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("who", "columns", "mark"),
+    [
+        ((), 0, "...requesting..."),
+        ((3,), 40, "  3| ...requesting..."),
+        ((3,), 20, "...requesting..."),
+        ((), 5, "...re"),
+    ],
+)
+def test_the_mark_of_a_request_is_one_line(who: Id, columns: int, mark: str) -> None:
+    assert view.mark(who, columns) == mark
