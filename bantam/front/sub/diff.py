@@ -7,19 +7,22 @@ from bantam.core.past import compare
 from bantam.core.past.compare import Cost
 from bantam.core.past.tape import Tape
 from bantam.front.show.tell import tell
+from bantam.host.place import Place
+from bantam.shell.disk.store import Store
 from bantam.shell.disk.tape import read
 
 EQUAL, DIFFERENT = 0, 1
 NAME_CHARS_MAX = 24  # of a column's head
 
 
-def run(words: Sequence[str]) -> int | Problem:
+def run(words: Sequence[str], place: Place) -> int | Problem:
     """Compare two logs or tapes: 0 if they are equal, 1 if not."""
     if len(words) != 2:
         return Problem("bantam diff takes two logs or tapes: ids or files")
     runs: list[Tape] = []
+    store = Store(place.home, place.clock.wall)
     for name in words:
-        found = read(name)
+        found = read(name, place.folder, store)
         if isinstance(found, Problem):
             return found
         runs.append(found)

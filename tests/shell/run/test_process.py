@@ -402,9 +402,9 @@ def test_without_a_program_that_reads_on_bantam_does_so_itself(tmp_path: Path) -
         f"""
         async def scene():
             before, path = descriptors(), os.environ["PATH"]
-            os.environ["PATH"] = "/nonexistent"
-            request = RunShell(ID, BACKGROUND.format({str(tmp_path)!r}), which("sh", path=path), 20, 1000)
-            events = [event async for event in run(request, {{"PATH": path}})]
+            command = f"PATH={{path}}; " + BACKGROUND.format({str(tmp_path)!r})
+            request = RunShell(ID, command, which("sh", path=path), 20, 1000)
+            events = [event async for event in run(request, {{"PATH": "/nonexistent"}})]
             Path({str(tmp_path)!r}, "go").touch()
             await until(Path({str(tmp_path)!r}, "mark").exists)
             await until(lambda: descriptors() == before)
@@ -445,13 +445,12 @@ def test_a_command_without_a_background_starts_no_reader(tmp_path: Path) -> None
         f"""
         from bantam.shell.run.process import _Pipe
         path = os.environ["PATH"]
-        os.environ["PATH"] = {str(tmp_path)!r} + ":" + path
 
         async def scene():
             for background in ("", "sleep 0.1 &"):
                 read_end, write_end = os.pipe()
                 os.set_blocking(read_end, False)
-                pipe = _Pipe(read_end, lambda data: None)
+                pipe = _Pipe(read_end, lambda data: None, {str(tmp_path)!r} + ":" + path)
                 subprocess.run(["sh", "-c", "echo a;" + background], stdout=write_end, env={{"PATH": path}})
                 os.close(write_end)
                 pipe.abandon()
