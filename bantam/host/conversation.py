@@ -10,7 +10,7 @@ from bantam.core import tree
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import replace
 from bantam.core.base.settings import Config
-from bantam.core.effects import AskApproval, Emit, Reason, Request, Summarised, TurnEnded
+from bantam.core.effects import AskApproval, Reason, Request, TurnEnded
 from bantam.core.events import (
     Cleared,
     CompactAsked,
@@ -57,7 +57,6 @@ class Conversation:
         self.setup, self.config, self.watcher = found, found.config, watcher
         self.ask: Callable[[AskApproval], Awaitable[Event]] = _nobody
         self.player = tape if isinstance(tape, Player) else None
-        self._summary = ""
         self._redactor = Redactor(setup.secrets(found.place.environ, found.key))
         settings, system = _loggable(found.config), self.clean(found.system)
         recorder = tape if isinstance(tape, Recorder) else None
@@ -81,7 +80,7 @@ class Conversation:
         runtime = Runtime(
             session,
             dict.fromkeys(handlers, player.play) if player else handlers,
-            self._show,
+            self.watcher.show,
             self.keeper.keep,
             self._hear,
             self._redactor,
@@ -152,15 +151,16 @@ class Conversation:
             return Problem("there is nothing to save yet")
         if not self.config.save:
             return Problem("save=false: nothing is kept")
-        self._summary = ""
+        summary = store.first_words(said)
         try:
-            id = self.keeper.store.save_new(said, store.first_words(said))
+            id = self.keeper.store.save_new(said, summary)
             ended = await self.runtime.turn(SummaryAsked())
-            if self._summary:
-                self.keeper.store.save(id, said, self._summary)
+            if ended.reason is Reason.DONE and ended.text:
+                summary = ended.text
+                self.keeper.store.save(id, said, summary)
         except StoreError as problem:
             return Problem(self.keeper.causes.answer(problem))
-        return Kept(id, self._summary or store.first_words(said), ended.reason)
+        return Kept(id, summary, ended.reason)
 
     def sessions(self) -> list[str]:
         """The ids that `load` takes."""
@@ -247,11 +247,6 @@ class Conversation:
 
     async def _approval(self, request: AskApproval) -> AsyncGenerator[Event, None]:
         yield await self.ask(request)
-
-    def _show(self, emit: Emit) -> None:
-        if isinstance(emit.output, Summarised):
-            self._summary = emit.output.text
-        self.watcher.show(emit)
 
     def _hear(self, now: float, event: Event) -> None:
         self.watcher.hear(now, event)

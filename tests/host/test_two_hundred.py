@@ -71,7 +71,11 @@ def answer(body: Mapping[str, Any]) -> Reply:
 
 def begin(number: int, root: Path, endpoint: str) -> One:
     folder, home = root / f"work-{number}", root / f"home-{number % HOMES}"
-    folder.mkdir()
+    if number % 2:  # a folder by the name that its user knows it by
+        (root / f"real-{number}").mkdir()
+        folder.symlink_to(root / f"real-{number}")
+    else:
+        folder.mkdir()
     settings = f"endpoint={endpoint}\nmodel=model-{number}\napi_key=sk-secret-{number:04}-of-its-own\nseed={number}\n"
     (folder / "model.cfg").write_text(settings)
     (folder / "system.txt").write_text(f"You are number {number}.")
