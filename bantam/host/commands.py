@@ -178,8 +178,13 @@ async def _clear(talk: Commanded, _: str) -> Reason:
     return Reason.DONE
 
 
-async def _help(talk: Commanded, _: str) -> Reason:
-    talk.watcher.say(help_text())
+async def _help(talk: Commanded, topic: str) -> Reason:
+    from bantam.host import topics  # the manual is seldom asked for, and never at the start
+
+    told = topics.text(topic) if topic else help_text()
+    if isinstance(told, Problem):
+        return _refuse(talk, told)
+    talk.watcher.say(told.rstrip("\n"))
     return Reason.DONE
 
 
@@ -217,6 +222,6 @@ ROWS = (
         Completion.SETTING,
     ),
     Row("/clear", "", "forget the conversation; only the system prompt stays", _clear),
-    Row("/help", "", "this list", _help),
+    Row("/help", "[TOPIC]", "this list, or a topic of the manual (see bantam help)", _help),
     Row("/quit", "", "leave (also /exit, or Ctrl+D on an empty line)", _quit, aliases=("/exit",)),
 )

@@ -7,7 +7,8 @@ import pytest
 from bantam.core.base.problem import Problem
 from bantam.core.effects import Reason
 from bantam.core.wire.presets import PRESETS
-from bantam.core.words import commands, config, status
+from bantam.core.words import config, status
+from bantam.host import commands
 from bantam.front import cli
 from bantam.front.usage import Left
 from bantam.host import topics
@@ -15,7 +16,7 @@ from tests.manual.examples import PAGES, README, inline, prose
 from tests.root import ROOT
 
 MANUAL = topics.manual()
-SLASH_COMMANDS = [usage.split()[0] for usage in commands.USAGE]
+SLASH_COMMANDS = [row.name for row in commands.ROWS]
 LINE_CHARS_MAX = 78  # of prose, so that it fits an ordinary terminal, also where `help` indents it
 ABOUT_CHARS_MAX = 65  # with the names before it, for the same reason
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"

@@ -326,6 +326,35 @@ def test_a_vanished_working_directory_is_no_exception() -> None:
     assert "here" in said
 
 
+def test_a_command_runs_in_the_given_folder_and_where_that_was_removed_in_none(tmp_path: Path) -> None:
+    """Whoever removed it can make it again."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    def said(command: str) -> str:
+        async def collect() -> list[Event]:
+            return [event async for event in run(shell(command), {"PATH": os.environ["PATH"]}, None, folder)]
+
+        return output(asyncio.run(collect()))
+
+    assert said("pwd -P") == f"{folder}\n"
+    assert said(f"cd /; rm -r {folder}; echo gone") == "gone\n"
+    assert said("ls -A") == ""
+    assert said(f"mkdir {folder}; echo made") == "made\n"
+    assert said("pwd -P") == f"{folder}\n"
+
+
+def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    async def collect() -> list[Event]:
+        return [event async for event in run(shell("true"), {}, None, tmp_path / "file")]
+
+    (event,) = asyncio.run(collect())
+    assert isinstance(event, CommandEnded)
+    assert event.problem == f"cannot run sh: in {tmp_path}/file: Not a directory"
+
+
 def test_no_free_descriptor_is_an_event() -> None:
     said = python(
         """
