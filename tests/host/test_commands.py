@@ -1,5 +1,7 @@
 """Slash commands: what a line asks for, and that the table knows all of each."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from bantam.core.base.problem import Problem
 from bantam.host import commands
 from bantam.host.commands import Asked
+from tests.program import Reply, place, serving
 
 words = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=9)
 values = st.lists(words, min_size=1, max_size=3).map(" ".join)
@@ -39,6 +42,7 @@ def asked(line: str) -> tuple[str, str] | str | None:
         ("/cfg", ("/cfg", "")),
         ("/cfg model", ("/cfg", "model")),
         ("/cfg model=", ("/cfg", "model=")),
+        ("/help pipes", ("/help", "pipes")),
         ("/save x", "/save takes nothing behind it"),
         ("/exit x", "/exit takes nothing behind it"),
         ("/load", "/load needs the id of a session; /list shows them"),
@@ -81,3 +85,11 @@ def test_the_table_is_whole() -> None:
         assert row.argument or not row.needs
         assert all(commands.row_of(name) is row for name in (row.name, *row.aliases))
         assert asked(f"{row.name}zz") == f"unknown command {row.name}zz; did you mean {row.name}?"
+
+
+@pytest.mark.parametrize(("line", "words"), [("/help", "/compact"), ("/help PIPES", "# Pipes"), ("/help pxpect", "")])
+def test_help_knows_the_manual(line: str, words: str, tmp_path: Path) -> None:
+    with serving([Reply("hi")]) as fake:
+        ran = place(tmp_path, fake).run(piped=f"{line}\n")
+    assert words in ran.out
+    assert (ran.status, ran.err) == ((0, "") if words else (1, "there is no topic pxpect; did you mean pexpect?\n"))
