@@ -31,7 +31,6 @@ CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
     "collections",
     "collections.abc",
     "dataclasses",
-    "difflib",
     "enum",
     "functools",
     "itertools",
@@ -202,3 +201,32 @@ def test_what_is_allowed_is_needed() -> None:
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_a_file_fits_into_a_head(file: Path) -> None:
     assert len(file.read_text().splitlines()) <= LINES_MAX
+
+
+# --- what belongs to the process is a parameter below the front ends
+
+OF_THE_PROCESS = {  # names that read or change what all conversations of a process would share
+    "os": {"chdir", "environ", "environb", "fchdir", "getcwd", "getcwdb", "getenv", "putenv", "umask", "unsetenv"},
+    "sys": {"argv", "stdin", "stdout", "stderr", "exit"},
+    "Path": {"cwd", "home"},
+    "time": {"*"},
+    "signal": {"signal", "setitimer"},
+}
+OF_A_CHILD = {"shell/net/local.py": {"sys.argv"}}  # its second half is a program of its own
+WITH_A_TIME_GIVEN = {"shell/disk/files.py": {"time.strftime", "time.localtime"}}  # words for it, and no look at a clock
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if name(f).split("/")[0] in ("core", "shell", "host")], ids=name)
+def test_below_the_front_ends_nothing_asks_the_process(file: Path) -> None:
+    """The working folder, the environment, the clock, the arguments and the streams are the front ends' to know."""
+    allowed = OF_A_CHILD.get(name(file), set()) | WITH_A_TIME_GIVEN.get(name(file), set())
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names = OF_THE_PROCESS.get(node.value.id, set())
+            used = f"{node.value.id}.{node.attr}"
+            assert used in allowed or not names & {node.attr, "*"}, f"line {node.lineno}: {used}"
+        elif isinstance(node, ast.ImportFrom):
+            assert not {alias.name for alias in node.names} & OF_THE_PROCESS.get(node.module or "", set())
+            assert node.module != "time"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("print", "input")

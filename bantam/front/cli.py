@@ -16,6 +16,7 @@ from bantam.front.usage import leave
 if TYPE_CHECKING:
     from bantam.front.show.jsonlines import JsonLines
     from bantam.host import setup
+    from bantam.host.place import Place
     from bantam.shell.disk.tape import Player, Recorder
 
 USAGE = "bantam [options] [FILE | - | -p TEXT | help | demo | trust | policy | replay | diff]"
@@ -148,9 +149,9 @@ def _run(arguments: list[str], events: "JsonLines | None") -> int:
     if options.input and (options.prompt is not None or options.file):
         leave("--input takes prompts from standard input, so neither -p nor FILE can be given")
     if options.folder is not None:
-        from bantam.host.setup import working_directory
+        from bantam.front.here import work_in
 
-        problem = working_directory(options.folder)
+        problem = work_in(options.folder)
         if problem is not None:
             leave(problem.text)
     return _chosen(options, words[1:])
@@ -160,30 +161,39 @@ def _chosen(options: argparse.Namespace, rest: list[str]) -> int:
     """The front end that the first word names, or the one for a prompt."""
     if options.file == "help":
         return _help(rest)
-    if options.file == "trust":
-        from bantam.front.sub import trust
-
-        done = trust.run(rest, options.settings, os.environ)
+    if options.file in SUBCOMMANDS:
+        done = _subcommand(options, rest)
         return leave(done.text) if isinstance(done, Problem) else done
-    if options.file == "policy":
-        from bantam.front.sub import policy
-
-        done = policy.run(rest, options.log, options.settings, os.environ)
-        return leave(done.text) if isinstance(done, Problem) else done
-    if options.file in ("replay", "diff"):
-        from bantam.front.sub import diff, replay
-
-        told = replay.run(rest) if options.file == "replay" else diff.run(rest)
-        return leave(told.text) if isinstance(told, Problem) else told
     if options.file in LATER:
         leave(f"{options.file} is not available in this version; for a prompt file of that name say ./{options.file}")
     if rest:
         leave("only one FILE can be given")
+    return _front(options)
+
+
+def _subcommand(options: argparse.Namespace, rest: list[str]) -> int | Problem:
     if options.file == "demo":
         from bantam.front.sub import demo
 
-        return demo.run()
-    return _front(options)
+        return Problem("only one FILE can be given") if rest else demo.run()
+    from bantam.front.here import here
+
+    match options.file:
+        case "trust":
+            from bantam.front.sub import trust
+
+            return trust.run(rest, options.settings, here())
+        case "policy":
+            from bantam.front.sub import policy
+
+            return policy.run(rest, options.log, options.settings, here())
+        case "replay":
+            from bantam.front.sub import replay as past_run
+
+            return past_run.run(rest, here())
+    from bantam.front.sub import diff
+
+    return diff.run(rest, here())
 
 
 def _help(words: Sequence[str]) -> int:
@@ -205,25 +215,29 @@ def _check_subcommand(options: argparse.Namespace) -> None:
 
 
 def _front(options: argparse.Namespace) -> int:
+    from bantam.front.here import here
     from bantam.host import setup
 
     attended = os.isatty(0) and os.isatty(1) and not options.quiet and not options.events
     edits = options.prompt is None and not options.file and attended
-    found = setup.read(options.settings, os.environ if options.replay is None else {})  # a replay needs no key
+    place = here()
+    keyless = replace(place, environ={})  # a replay needs no key
+    found = setup.read(place if options.replay is None else keyless, options.settings)
     if isinstance(found, Untrusted) and edits:
-        found = _asked(found, options.settings)
+        found = _asked(found, place, options.settings)
     if not isinstance(found, setup.Setup):
         leave(found.text)
-    options.tape = _tape(options, edits)
+    found = replace(found, place=place)
+    options.tape = _tape(options, place, edits)
     if options.replay is not None:  # nothing is kept, and no model is started
         found = replace(found, config=replace(found.config, save=False, provider=""))
     if options.schema is not None:
         found = _with_schema(found, options.schema, edits)
     options.resumed = None
     if options.resume is not None:
-        from bantam.shell.disk.store import Store, home
+        from bantam.shell.disk.store import Store
 
-        options.resumed = Store(home()).resume(options.resume, found.config, found.system)
+        options.resumed = Store(place.home, place.clock.wall).resume(options.resume, found.config, found.system)
         if isinstance(options.resumed, Problem):
             leave(options.resumed.text)
     if edits:
@@ -231,7 +245,7 @@ def _front(options: argparse.Namespace) -> int:
             leave("-o needs a prompt: FILE, -, -p TEXT or piped lines")
         from bantam.front.terminal import repl
 
-        return repl.run(found, options.settings, options.resumed, options.tape)
+        return repl.run(found, options.resumed, options.tape)
     from bantam.front.pipe import pipe
 
     return pipe.run(found, options)
@@ -242,28 +256,29 @@ def _with_schema(found: "setup.Setup", name: str, edits: bool) -> "setup.Setup":
 
     if edits:
         leave("--schema needs a prompt: FILE, -, -p TEXT or piped lines")
-    read = schema.read(name)
+    read = schema.read(name, found.place.folder)
     if isinstance(read, Problem):
         leave(read.text)
     return replace(found, config=replace(found.config, schema=read))
 
 
-def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None":
+def _tape(options: argparse.Namespace, place: "Place", edits: bool) -> "Recorder | Player | None":
     """What records this run, or plays another one."""
     if options.record is None and options.replay is None:
         return None
     if options.resume is not None or (options.record is not None and options.replay is not None):
         leave("--record, --replay and --resume exclude each other")
     from bantam.shell.disk import tape
+    from bantam.shell.disk.store import Store
 
     if options.record is not None:
         try:
-            return tape.Recorder(options.record)
+            return tape.Recorder(options.record, place.folder)
         except OSError as problem:
             leave(f"--record {options.record}: {problem.strerror or problem}")
     if edits or options.input:
         leave("--replay needs a prompt: FILE, -, -p TEXT or piped lines")
-    played = tape.read(options.replay)
+    played = tape.read(options.replay, place.folder, Store(place.home, place.clock.wall))
     if isinstance(played, Problem):
         leave(f"--replay: {played.text}")
     if options.events:
@@ -271,14 +286,14 @@ def _tape(options: argparse.Namespace, edits: bool) -> "Recorder | Player | None
     return tape.Player(played)
 
 
-def _asked(found: Untrusted, settings: list[str]) -> "setup.Setup | Untrusted | Problem":
+def _asked(found: Untrusted, place: "Place", settings: list[str]) -> "setup.Setup | Untrusted | Problem":
     """The settings once more, if the user trusts the endpoint."""
     from bantam.front.sub import trust
     from bantam.host import setup
     from bantam.shell.disk.files import StoreError
 
     try:
-        return setup.read(settings, os.environ) if trust.ask(found) else found
+        return setup.read(place, settings) if trust.ask(found, place) else found
     except StoreError as problem:
         return Problem(str(problem))
 

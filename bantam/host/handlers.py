@@ -1,6 +1,6 @@
-"""The real world that a chat's requests reach: the API or a model on this machine, and the shell."""
+"""The real world that a conversation's requests reach: the API or a model on this machine, and the shell."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 
 from bantam.core.base.settings import Config
 from bantam.core.effects import CallModel, CheckAnswer, Request, RunShell, Sleep
@@ -8,6 +8,7 @@ from bantam.core.events import Event, Failure, Fault, ModelFailed
 from bantam.core.rules.redact import Redactor
 from bantam.core.wire.presets import LOCAL
 from bantam.host import setup
+from bantam.host.place import Place
 from bantam.shell.disk import schema
 from bantam.shell.net import local
 from bantam.shell.net.model import Model
@@ -16,14 +17,14 @@ from bantam.shell.runtime import Handler
 
 
 class Outside:
-    """Handlers for one configuration after another. `environ` is Bantam's own environment."""
+    """Handlers for one configuration after another, all in one place."""
 
-    def __init__(self, config: Config, key: str | None, environ: Mapping[str, str], redactor: Redactor) -> None:
-        self._config, self._key, self._environ, self._redactor = config, key, environ, redactor
-        self._model = Model(config.endpoint, key, redactor)
+    def __init__(self, place: Place, config: Config, key: str | None, redactor: Redactor) -> None:
+        self._place, self._config, self._key, self._redactor = place, config, key, redactor
+        self._model = Model(config.endpoint, key, place.environ, place.clock.wall, redactor)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
-        self._scale = setup.backoff_scale(environ)
+        self._scale = setup.backoff_scale(place.environ)
         self._start_local()
 
     def handlers(self) -> dict[type[Request], Handler]:
@@ -62,8 +63,8 @@ class Outside:
             yield event
 
     def _run(self, request: RunShell) -> AsyncGenerator[Event, None]:
-        environment = setup.child_environment(self._environ, self._key)
-        return process.run(request, environment, self._redactor.stream())
+        environment = setup.child_environment(self._place, self._key)
+        return process.run(request, environment, self._redactor.stream(), self._place.folder)
 
     def _start_local(self) -> None:
         """Have llama.cpp load its model while the user still types."""
@@ -72,9 +73,9 @@ class Outside:
         self._local = None
         if self._config.provider != LOCAL:
             return
-        path = local.find_model(self._config.model)
+        path = local.find_model(self._config.model, self._place.folder, self._place.user_home)
         if isinstance(path, local.LocalProblem):
             self._local_problem = str(path)
         else:
-            self._local = local.LocalServer(path)
+            self._local = local.LocalServer(path, setup.child_environment(self._place, self._key))
             self._local.begin()

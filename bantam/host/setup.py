@@ -1,46 +1,47 @@
-"""What a run starts from: model.cfg and system.txt of the working directory, `-c` options, the key."""
+"""What a conversation starts from: model.cfg and system.txt of its folder, `-c` options, the key."""
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bantam.core.base.problem import Problem
-from bantam.core.base.record import dataclass
+from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import SYSTEM_PROMPT, Config
 from bantam.core.rules import credentials, redact
 from bantam.core.rules.credentials import Untrusted
 from bantam.core.wire.presets import PRESETS
 from bantam.core.words import config
 from bantam.core.words.config import Entry
+from bantam.host.place import Place
 
 CONFIG_FILE, SYSTEM_FILE = "model.cfg", "system.txt"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings, and the key beside them."""
+    """The settings, and the key beside them; `options`, the values of `-c`, hold whatever model.cfg says."""
 
+    place: Place
+    options: tuple[str, ...]
     config: Config
     key: str | None
     system: str
     notices: tuple[str, ...]
 
 
-def read(options: Sequence[str], environ: Mapping[str, str]) -> Setup | Untrusted | Problem:
-    """Read the files of the working directory. `options` are the values of `-c`."""
-    text = read_text(CONFIG_FILE)
+def read(place: Place, options: Sequence[str] = ()) -> Setup | Untrusted | Problem:
+    """Read the files of the folder. `options` are the values of `-c`."""
+    text = read_text(place, CONFIG_FILE)
     if isinstance(text, Problem):
         return text
-    system = read_text(SYSTEM_FILE)
+    system = read_text(place, SYSTEM_FILE)
     if isinstance(system, Problem):
         return system
-    found = from_text(text or "", options, environ)
+    found = from_text(text or "", place, options)
     if not isinstance(found, Setup):
         return found
-    return Setup(found.config, found.key, SYSTEM_PROMPT if system is None else system, found.notices)
+    return replace(found, system=SYSTEM_PROMPT if system is None else system)
 
 
-def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> Setup | Untrusted | Problem:
+def from_text(text: str, place: Place, options: Sequence[str]) -> Setup | Untrusted | Problem:
     """The settings of a model.cfg's text and of `-c` options, without a system prompt."""
     written = config.entries(text, CONFIG_FILE)
     if isinstance(written, Problem):
@@ -55,30 +56,36 @@ def from_text(text: str, options: Sequence[str], environ: Mapping[str, str]) -> 
     settings = config.parse(both)
     if isinstance(settings, Problem):
         return settings
-    chosen = any(entry.key == "endpoint" for entry in given)
-    written_key, variables = config.secret(both), {name for name, value in environ.items() if value}
-    source = credentials.key_source(settings, written_key, variables, chosen)
+    key = _key(settings, config.secret(both), place, any(entry.key == "endpoint" for entry in given))
+    if isinstance(key, Untrusted):
+        return key
+    return Setup(place, tuple(options), settings, key, "", config.notices(both))
+
+
+def _key(settings: Config, written: str | None, place: Place, chosen: bool) -> str | Untrusted | None:
+    """The key that may go to the endpoint, `written` in the file or in the environment."""
+    variables = {name for name, value in place.environ.items() if value}
+    source = credentials.key_source(settings, written, variables, chosen)
     if isinstance(source, Untrusted):
         from bantam.shell.disk import trusted
 
-        if trusted.endpoint_of(Path.cwd()) == source.endpoint:
-            source = credentials.key_source(settings, written_key, variables, True)
+        if trusted.endpoint_of(place.home, place.folder) == source.endpoint:
+            source = credentials.key_source(settings, written, variables, True)
     match source:
         case Untrusted():
             return source
         case credentials.UseFile():
-            key = written_key
+            return written
         case credentials.UseVariable(name):
-            key = environ[name]
+            return place.environ[name]
         case credentials.NoKey():
-            key = None
-    return Setup(settings, key, "", config.notices(both))
+            return None
 
 
-def read_text(name: str) -> str | Problem | None:
-    """The text of a file of the working directory; None where there is none."""
+def read_text(place: Place, name: str) -> str | Problem | None:
+    """The text of a file of the folder; None where there is none."""
     try:
-        data = Path(name).read_bytes()
+        data = place.path(name).read_bytes()
     except FileNotFoundError:
         return None
     except OSError as problem:
@@ -90,14 +97,15 @@ def read_text(name: str) -> str | Problem | None:
         return Problem(f"{name}, line {line}: not UTF-8; save the file as UTF-8")
 
 
-def child_environment(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
-    """The environment of commands: Bantam's own without the key, under whatever name it stands.
+def child_environment(place: Place, key: str | None) -> dict[str, str]:
+    """The environment of commands in the folder: Bantam's own without the key, under whatever name it stands.
 
     And without the variables of all presets, used or not: one `env` would hand them to the endpoint of a
     stranger's model.cfg.
     """
-    hidden = secrets(environ, key)
-    return {name: value for name, value in environ.items() if name not in _variables() and value not in hidden}
+    hidden, named = secrets(place.environ, key), _variables()
+    kept = {name: value for name, value in place.environ.items() if name not in named and value not in hidden}
+    return {**kept, "PWD": str(place.folder)}
 
 
 def secrets(environ: Mapping[str, str], key: str | None) -> frozenset[str]:
@@ -119,12 +127,3 @@ def backoff_scale(environ: Mapping[str, str]) -> float:
         return max(0.0, float(environ.get("BANTAM_BACKOFF_SCALE") or 1))
     except ValueError:
         return 1.0
-
-
-def working_directory(folder: str) -> Problem | None:
-    """Work in another folder (`-C`)."""
-    try:
-        os.chdir(folder)
-    except OSError as problem:
-        return Problem(f"-C {folder}: {problem.strerror or problem}")
-    return None

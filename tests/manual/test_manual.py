@@ -7,15 +7,15 @@ import pytest
 from bantam.core.base.problem import Problem
 from bantam.core.effects import Reason
 from bantam.core.wire.presets import PRESETS
-from bantam.core.words import commands, config, status
+from bantam.core.words import config, status
 from bantam.front import cli
 from bantam.front.usage import Left
-from bantam.host import topics
+from bantam.host import commands, topics
 from tests.manual.examples import PAGES, README, inline, prose
 from tests.root import ROOT
 
 MANUAL = topics.manual()
-SLASH_COMMANDS = [usage.split()[0] for usage in commands.USAGE]
+SLASH_COMMANDS = [row.name for row in commands.ROWS]
 LINE_CHARS_MAX = 78  # of prose, so that it fits an ordinary terminal, also where `help` indents it
 ABOUT_CHARS_MAX = 65  # with the names before it, for the same reason
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
@@ -102,7 +102,7 @@ def test_commands_within_the_text_are_ones() -> None:
                 assert not [word for word in unknown if word.startswith("-")], code
                 assert len(options.words) <= 1 or options.words[0] in cli.SUBCOMMANDS, code
             if re.fullmatch(r"/[a-z]+", words[0]) and words[0] != "/":
-                assert not isinstance(commands.parse(code), commands.Wrong) or words == ["/load"], code
+                assert not isinstance(commands.parse(code), Problem) or words == ["/load"], code
 
 
 def test_the_readme_is_short_and_links_every_topic_with_its_line() -> None:

@@ -78,7 +78,7 @@ SAVES = """
 import sys
 from pathlib import Path
 from bantam.core import messages
-from bantam.shell.disk.store import Store
+from tests.kept import Store
 store = Store(Path(sys.argv[1]))
 store.tidy()
 said = (messages.system("s"), messages.user("x" * 4_000_000))

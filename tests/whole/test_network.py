@@ -189,7 +189,7 @@ def test_a_file_of_authorities_that_cannot_be_used_is_named(tmp_path: Path, kind
 
 async def called(endpoint: str, key: str | None = KEY) -> Event:
     """The last event of one call."""
-    model = Model(endpoint, key)
+    model = Model(endpoint, key, os.environ, time.time)
     try:
         request = CallModel((1,), ({"role": "user", "content": "hello"},), (), {"stream": True}, 10)
         return [event async for event in model.call(request)][-1]

@@ -1,6 +1,6 @@
 """`--input json`: a program holds a conversation over a pipe, one JSON object a line each way.
 
-`core/input.py` says what a line may be. A prompt begins a turn; while one runs, the model hears it with its next
+`core/words/input.py` says what a line may be. A prompt begins a turn; while one runs, the model hears it with its next
 call.
 """
 
@@ -19,8 +19,8 @@ from bantam.front.show.writer import Writer
 LINES_AHEAD_MAX = 100  # that are read and not looked at yet
 
 
-class Conversation(Protocol):
-    """What the driver needs of a `Chat`."""
+class Driven(Protocol):
+    """What the driver needs of a conversation."""
 
     @property
     def busy(self) -> bool: ...
@@ -35,8 +35,8 @@ class Conversation(Protocol):
 class Driver:
     """Does what lines ask for. `reason` is why the first turn or line failed that did."""
 
-    def __init__(self, chat: Conversation, screen: Writer) -> None:
-        self._chat, self._screen = chat, screen
+    def __init__(self, talk: Driven, screen: Writer) -> None:
+        self._talk, self._screen = talk, screen
         self._turn: asyncio.Task[Reason] | None = None
         self._stopped = False  # the turn, by the driver itself: that is no failure
         self.reason = Reason.DONE
@@ -49,7 +49,7 @@ class Driver:
         while not over.done():
             turn = () if self._turn is None else (self._turn,)
             await asyncio.wait((line, over, *turn), return_when=asyncio.FIRST_COMPLETED)
-            if self._turn is not None and (self._turn.done() or not self._chat.busy):
+            if self._turn is not None and (self._turn.done() or not self._talk.busy):
                 await self._settle()
             if line.done() and not over.done():
                 data, number = line.result(), number + 1
@@ -60,19 +60,19 @@ class Driver:
         for waiting in (line, over):
             waiting.cancel()
         if ended.is_set():  # perhaps when the turn had not quite begun
-            self._chat.interrupt()
+            self._talk.interrupt()
         await self._settle()
         return self.reason
 
     def _take(self, data: bytes, number: int) -> None:
         match input.parse(data):
-            case Prompt(text) if self._chat.busy:
-                self._chat.add(text)
+            case Prompt(text) if self._talk.busy:
+                self._talk.add(text)
             case Prompt(text):
-                self._turn = asyncio.ensure_future(self._chat.say(text))  # begins before the next line can come
+                self._turn = asyncio.ensure_future(self._talk.say(text))  # begins before the next line can come
             case Interrupt():
-                self._stopped = self._chat.busy
-                self._chat.interrupt()
+                self._stopped = self._talk.busy
+                self._talk.interrupt()
             case Problem(why):
                 self._screen.say(f"standard input, line {number}: {why}", error=True)
                 self._note(Reason.FAILED)

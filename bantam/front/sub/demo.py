@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bantam.core.base.problem import Problem
+from bantam.core.base.record import replace
 from bantam.core.effects import Emit, Reason, Requesting, TextDelta
 from bantam.core.rules.credentials import Untrusted
 from bantam.core.words import status
 from bantam.core.words.wrap import Kept, Row
+from bantam.front.here import here
 from bantam.front.show.screen import Screen
 from bantam.front.show.tell import complain
 from bantam.front.sub import script
@@ -79,7 +81,8 @@ def _prepare(scratch: Path, endpoint: str) -> Setup | Untrusted | Problem:
         (work / name).write_text(text)
     os.environ.update(HOME=str(home), BANTAM_HOME=str(home / ".bantam"), PWD=str(work))
     os.chdir(work)
-    return setup.read((), {})
+    found = setup.read(replace(here(), environ={}))
+    return replace(found, place=here()) if isinstance(found, Setup) else found
 
 
 def _attended() -> Callable[[Setup], int]:
@@ -88,7 +91,7 @@ def _attended() -> Callable[[Setup], int]:
 
     def begin(found: Setup) -> int:
         Screen("transcript", found.config.color).say(INTRODUCTION)
-        return repl.run(found, (), None, None)
+        return repl.run(found)
 
     return begin
 
@@ -102,18 +105,18 @@ def _unattended(found: Setup) -> int:
 
 async def _tour(found: Setup) -> int:
     """Say what a user would say, and press Ctrl+C where one would."""
-    from bantam.host.conversation import Chat
+    from bantam.host.conversation import Conversation
 
     screen = Watched(found.config.color)
-    chat = Chat(found, (), screen)
-    screen.interrupt = chat.interrupt
+    talk = Conversation(found, screen)
+    screen.interrupt = talk.interrupt
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, screen.stop, 128 + number)
     try:
         for prompt in PROMPTS:
             screen.say(Kept(PROMPT + prompt.replace("\n", "\n" + " " * len(PROMPT))))
-            reason = await chat.say(prompt)
+            reason = await talk.say(prompt)
             if screen.stopped:
                 return screen.stopped
             if reason is Reason.INTERRUPTED:
@@ -122,7 +125,7 @@ async def _tour(found: Setup) -> int:
                 return status.of(reason)
         return 0
     finally:
-        await chat.close()
+        await talk.close()
 
 
 class Watched(Screen):

@@ -7,6 +7,8 @@ from bantam.core.past import compare
 from bantam.core.past.compare import Cost
 from bantam.core.past.tape import Tape
 from bantam.front.show.tell import columns, tell
+from bantam.host.place import Place
+from bantam.shell.disk.store import Store
 from bantam.shell.disk.tape import read
 
 EQUAL, DIFFERENT = 0, 1
@@ -15,13 +17,14 @@ COLUMNS = 80  # where there is no terminal
 ROOM_FOR_WORDS = 11  # columns in each half: of what was used, blanks between the columns, and a name's letter
 
 
-def run(words: Sequence[str]) -> int | Problem:
+def run(words: Sequence[str], place: Place) -> int | Problem:
     """Compare two logs or tapes: 0 if they are equal, 1 if not."""
     if len(words) != 2:
         return Problem("bantam diff takes two logs or tapes: ids or files")
     runs: list[Tape] = []
+    store = Store(place.home, place.clock.wall)
     for name in words:
-        found = read(name)
+        found = read(name, place.folder, store)
         if isinstance(found, Problem):
             return found
         runs.append(found)

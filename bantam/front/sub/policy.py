@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bantam.core.base import texts
 from bantam.core.base.problem import Problem
+from bantam.core.base.record import replace
 from bantam.core.effects import AskApproval, Reason, RunShell
 from bantam.core.events import Id
 from bantam.core.past import history
@@ -16,8 +17,9 @@ from bantam.core.words import status
 from bantam.core.words.wrap import Part, Row
 from bantam.front.show.tell import complain, tell
 from bantam.host import setup
+from bantam.host.place import Place
 from bantam.shell.disk import files, log
-from bantam.shell.disk.store import Store, home
+from bantam.shell.disk.store import Store
 
 STATUS = {
     Decision.ALLOW: status.DONE,
@@ -27,11 +29,12 @@ STATUS = {
 WORDS = {Decision.ALLOW: "allowed", Decision.ASK: "would ask", Decision.DENY: "denied"}
 
 
-def run(words: Sequence[str], past: str | None, options: Sequence[str], environ: Mapping[str, str]) -> int | Problem:
+def run(words: Sequence[str], past: str | None, options: Sequence[str], place: Place) -> int | Problem:
     """Judge the one command, or those of the run with the log `past`; the exit status is that of the strictest."""
     if len(words) != (1 if past is None else 0):
         return Problem("bantam policy takes one command, in quotes, or --log ID")
-    found = setup.read(options, {name: value for name, value in environ.items() if name != credentials.VARIABLE})
+    environ = {name: value for name, value in place.environ.items() if name != credentials.VARIABLE}
+    found = setup.read(replace(place, environ=environ), options)
     if isinstance(found, credentials.Untrusted):  # never without a key
         return Problem(found.text)
     if isinstance(found, Problem):
@@ -43,13 +46,13 @@ def run(words: Sequence[str], past: str | None, options: Sequence[str], environ:
         command = os.fsencode(words[0]).decode(errors="replace")
         told = tuple(map(_row, approval.explain(rules, command).split("\n")))
         return tell(told, STATUS[approval.judge(rules, command).decision])
-    commands = _commands(past)
+    commands = _commands(past, place)
     return commands if isinstance(commands, Problem) else _judged(rules, commands)
 
 
-def _commands(wanted: str) -> tuple[str, ...] | Problem:
+def _commands(wanted: str, place: Place) -> tuple[str, ...] | Problem:
     """The commands of a past run that ran or asked, in order."""
-    store = Store(home())
+    store = Store(place.home, place.clock.wall)
     id = store.find(wanted, logs_only=True)
     if isinstance(id, Problem):
         return Problem(f"--log: {id.text}")

@@ -11,21 +11,23 @@ from bantam.core.events import UserSaid
 from bantam.core.past import history
 from bantam.core.words.wrap import Kept
 from bantam.front.show.screen import Screen
+from bantam.host.place import Place
 from bantam.shell.disk import tape
 from bantam.shell.disk.files import StoreError
+from bantam.shell.disk.store import Store
 
 WAIT_MAX_S = 2.0  # between two events, however long it was
 PROMPT = "bantam> "
 
 
-def run(words: Sequence[str]) -> int | Problem:
+def run(words: Sequence[str], place: Place) -> int | Problem:
     """Tell a log or a tape: on a terminal at its pace, or so many times as fast; 0 and elsewhere: at once."""
     name = words[0] if words else ""
     speed = _speed(words[1] if len(words) > 1 else "")
     if not name or speed is None or len(words) > 2:
         return Problem("bantam replay takes the id of a log or a tape, and perhaps how many times as fast (0: at once)")
     try:
-        lines = tape.lines_of(name)
+        lines = tape.lines_of(name, place.folder, Store(place.home, place.clock.wall))
     except StoreError as problem:
         return Problem(str(problem))
     screen, before = Screen("transcript"), 0.0

@@ -7,26 +7,31 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
-from bantam.core.words import commands
+from bantam.core.words import prompts
+from bantam.host import commands
+from bantam.host.commands import Completion as Kind
+from bantam.shell.disk.files import StoreError
 
 
 class Completions(Completer):
     """Commands at the beginning, ids and keys behind those that take them, paths anywhere else."""
 
     def __init__(self, sessions: Callable[[], Iterable[str]], keys: Callable[[], Iterable[str]]) -> None:
-        self._options = {"/load": sessions, "/cfg": keys}
+        self._options = {Kind.SESSION: sessions, Kind.SETTING: keys}
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before, blank, word = _last_word(document.text_before_cursor)
-        options = self._options.get(before.lower())
+        row = commands.row_of(before.lower())
+        options = self._options.get(row.completion) if row else None
         if not before and not blank:
-            found = [name for name in commands.NAMES if word and name.startswith(word.lower())]
+            found = [name for name in commands.names() if word and name.startswith(word.lower())]
         else:
             found = [] if options is None else [name for name in options() if name.startswith(word)]
         if found or options is not None:
@@ -43,25 +48,25 @@ class History(FileHistory):
     """The lines that were typed. `clean` takes the key out of them; `keeps` says whether they may be written."""
 
     def __init__(
-        self, path: str, clean: Callable[[str], str], keeps: Callable[[], bool], complain: Callable[[str], None]
+        self, path: str, clean: Callable[[str], str], keeps: Callable[[], bool], complain: Callable[[StoreError], None]
     ) -> None:
         super().__init__(path)
         self._path, self._clean, self._keeps, self._complain = path, clean, keeps, complain
 
     def append_string(self, string: str) -> None:
-        if string.strip() and not commands.is_private(string):
+        if string.strip() and not prompts.is_private(string):
             super().append_string(self._clean(string))
 
     def remember(self, string: str) -> None:
         """Keep a line that was thrown away, for this session only."""
-        if string.strip() and not commands.is_private(string):
+        if string.strip() and not prompts.is_private(string):
             self._loaded_strings.insert(0, self._clean(string))
 
     def load_history_strings(self) -> Iterable[str]:
         try:
             return list(super().load_history_strings())
         except OSError as problem:
-            self._complain(f"cannot read {self._path}: {problem.strerror or problem}")
+            self._complain(StoreError(f"cannot read {self._path}: {problem.strerror or problem}"))
             return []
 
     def store_string(self, string: str) -> None:
@@ -78,7 +83,8 @@ class History(FileHistory):
             finally:
                 os.close(fd)
         except OSError as problem:
-            self._complain(f"cannot write {self._path}: {problem.strerror or problem}; what you type is not kept")
+            words = f"cannot write {self._path}: {problem.strerror or problem}"
+            self._complain(StoreError(words, Path(self._path), problem.errno or 0))
 
 
 def _last_word(text: str) -> tuple[str, bool, str]:

@@ -1,4 +1,4 @@
-"""The REPL: a prompt, a turn, a prompt. prompt_toolkit edits the line; the conversation is in `chat`.
+"""The REPL: a prompt, a turn, a prompt. prompt_toolkit edits the line; the conversation is the host's.
 
 The prompt is painted first, and aiohttp imported behind it. However this ends, the terminal is as it was.
 """
@@ -8,7 +8,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
@@ -27,60 +27,64 @@ from bantam.core.base import texts
 from bantam.core.base.settings import Config
 from bantam.core.effects import AskApproval
 from bantam.core.events import Approved, Denied, Event
-from bantam.core.words import commands, config, status
+from bantam.core.words import config, prompts, status
 from bantam.front.show.screen import Screen
 from bantam.front.terminal import tty
 from bantam.front.terminal.complete import Completions, History
 from bantam.front.terminal.keys import bindings
-from bantam.host.conversation import Chat, Quit
+from bantam.host.causes import Causes
+from bantam.host.commands import Quit
+from bantam.host.conversation import Conversation
 from bantam.host.setup import Setup
-from bantam.shell.disk.store import Resumed, user_home
+from bantam.shell.disk.files import StoreError
+from bantam.shell.disk.store import Resumed
 from bantam.shell.disk.tape import Recorder
 from bantam.shell.net import address, model
 
 HISTORY_FILE = ".bantam_history"
 ASKED_CHARS_MAX = 200  # of a command in the question about it; the call above it has all of them
+UNTYPED = "what you type is not kept"
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 # a prompt in some colour, even if it is the usual one, is painted with the blank at its end
 PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
 
 
-def run(found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None) -> int:
+def run(found: Setup, resumed: Resumed | None = None, tape: Recorder | None = None) -> int:
     """Talk until the user leaves or a signal ends it; returns the exit status."""
-    return asyncio.run(_run(found, options, resumed, tape, str(user_home() / HISTORY_FILE)))
+    return asyncio.run(_run(found, resumed, tape))
 
 
-async def _run(
-    found: Setup, options: Sequence[str], resumed: Resumed | None, tape: Recorder | None, history: str
-) -> int:
+async def _run(found: Setup, resumed: Resumed | None, tape: Recorder | None) -> int:
     screen = Screen("transcript", found.config.color)
-    chat = Chat(found, options, screen, resumed=resumed, tape=tape)
+    talk = Conversation(found, screen, resumed=resumed, tape=tape)
     try:
-        behind = partial(_load, found.config.endpoint)
-        repl = Repl(chat, screen, tty.Keyboard(), tty.display(), history, behind)
-        chat.ask = partial(_approve, chat, repl)
+        behind = partial(_load, found.config.endpoint, found.place.environ)
+        history = str(found.place.user_home / HISTORY_FILE)
+        repl = Repl(talk, screen, tty.Keyboard(), tty.display(), history, behind, talk.keeper.causes)
+        talk.ask = partial(_approve, talk, repl)
         return await repl.run()
     except OSError:  # the terminal was gone before the first prompt
         return 128 + signal.SIGHUP
     finally:
-        chat.save()
-        await chat.close()
+        talk.keep()
+        await talk.close()
 
 
-async def _approve(chat: Chat, repl: "Repl", request: AskApproval) -> Event:
+async def _approve(talk: Conversation, repl: "Repl", request: AskApproval) -> Event:
     """Ask the user about a command: yes, no, or always, which holds for the rest of this run."""
     command = texts.safe(" ".join(request.command.split()))
     command = command if len(command) <= ASKED_CHARS_MAX else command[:ASKED_CHARS_MAX] + "…"
     key = await repl.ask_key(f"run {command}? ({texts.safe(request.why)}; y: yes, n: no, a: always)", "yna")
     if key == "a":
-        chat.always(request.command)
+        talk.always(request.command)
     return Denied(request.id) if key == "n" else Approved(request.id)
 
 
-class Conversation(Protocol):
-    """What the REPL needs of a `Chat`."""
+class Talk(Protocol):
+    """What the REPL needs of a conversation."""
 
-    config: Config
+    @property
+    def config(self) -> Config: ...
 
     async def line(self, text: str) -> object:
         """Carry out a line. Raises Quit."""
@@ -107,21 +111,22 @@ class Ended(Exception):
 
 
 class Repl:
-    """Asks for lines and has the chat carry them out, until someone wants to leave.
+    """Asks for lines and has the conversation carry them out, until someone wants to leave.
 
-    `behind` is run once, in a thread, when the first prompt stands.
+    `behind` is run once, in a thread, when the first prompt stands. `causes`: what was said of what cannot be kept.
     """
 
     def __init__(
         self,
-        chat: Conversation,
+        talk: Talk,
         screen: Screen,
         keyboard: Vt100Input,
         display: Output,
         history: str,
         behind: Callable[[], None],
+        causes: Causes | None = None,
     ) -> None:
-        self._chat, self._screen = chat, screen
+        self._talk, self._screen = talk, screen
         self._keyboard, self._display = keyboard, display
         self._modes = tty.Modes(keyboard)
         self._behind: Callable[[], None] | None = behind
@@ -130,8 +135,9 @@ class Repl:
         self._typeahead: tty.TypeAhead | None = None  # a turn runs
         self._asking = asyncio.Lock()
         self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
-        self._complained = False
-        self._history = History(history, chat.clean, lambda: chat.config.save, self._complain)
+        self._causes, self._complained = causes or Causes(), False
+        self._unwritten: StoreError | None = None  # the history, which is not said yet
+        self._history = History(history, talk.clean, lambda: talk.config.save, self._complain)
         self._editor = self._make_editor()
 
     async def run(self) -> int:
@@ -140,14 +146,14 @@ class Repl:
         with self._modes.raw():  # all the time: what is typed during a turn is neither echoed nor changed
             tty.keep_typed_before(self._keyboard)
             self._greet()
-            if self._chat.is_unfinished:
-                await self._turn(self._chat.go_on())
+            if self._talk.is_unfinished:
+                await self._turn(self._talk.go_on())
             while not self._status:
                 try:
                     text = await self._ask()
                     self._warned = False
                     if text.strip() and not self._status:
-                        await self._turn(self._chat.line(text))
+                        await self._turn(self._talk.line(text))
                 except Cancelled:
                     if self._leaves():
                         break
@@ -168,10 +174,10 @@ class Repl:
             multiline=True,
             prompt_continuation=self._continuation,
             key_bindings=bindings(
-                lambda: "lf" in (self._chat.config.enter, os.environ.get("BANTAM_ENTER")), self._suspend
+                lambda: "lf" in (self._talk.config.enter, os.environ.get("BANTAM_ENTER")), self._suspend
             ),
             history=self._history,
-            completer=Completions(lambda: sorted(self._chat.sessions(), reverse=True), self._keys),
+            completer=Completions(lambda: sorted(self._talk.sessions(), reverse=True), self._keys),
             complete_in_thread=True,
             complete_while_typing=False,
             search_ignore_case=True,
@@ -188,9 +194,10 @@ class Repl:
 
     async def _ask(self) -> str:
         """The next line, or several of them."""
+        self._complain_late()
         self._screen.fresh_line()
         self._ahead = get_typeahead(self._keyboard)
-        settings, colored = self._chat.config, self._screen.colored
+        settings, colored = self._talk.config, self._screen.colored
         # a signal may have ended the last prompt in the middle of a search, or of Ctrl+Q
         self._editor.layout.focus(self._editor.default_buffer)
         self._editor.app.quoted_insert = False
@@ -209,7 +216,7 @@ class Repl:
         return self._display.get_size().columns
 
     def _keys(self) -> list[str]:
-        return sorted({*config.names(), *self._chat.config.forwarded})
+        return sorted({*config.names(), *self._talk.config.forwarded})
 
     def _forget_warning(self, _: object) -> None:
         self._warned = False
@@ -230,10 +237,10 @@ class Repl:
     # --- a turn
 
     async def _turn(self, work: Awaitable[object]) -> None:
-        """One line for the chat. Raises Quit."""
+        """One line for the conversation. Raises Quit."""
         work = asyncio.ensure_future(work)
         self._typeahead = tty.TypeAhead(
-            self._keyboard, self._display, self._chat.interrupt, self._suspend, self._end_of_input
+            self._keyboard, self._display, self._talk.interrupt, self._suspend, self._end_of_input
         )
         try:
             with self._typeahead.reading():
@@ -260,7 +267,7 @@ class Repl:
         except Exception as bug:  # one turn is lost, and not the conversation
             self._unexpected(bug)
             with suppress(Exception):
-                self._chat.interrupt()
+                self._talk.interrupt()
 
     # --- what may come at any time
 
@@ -325,7 +332,7 @@ class Repl:
         """Stop the turn, or the editor with `why`."""
         app = self._editor.app
         if self._typeahead:
-            asyncio.get_running_loop().call_soon(self._chat.interrupt)  # once the turn has begun
+            asyncio.get_running_loop().call_soon(self._talk.interrupt)  # once the turn has begun
         elif app.is_running and not app.is_done:
             app.exit(exception=why)
 
@@ -336,11 +343,19 @@ class Repl:
         words = f"{type(bug).__name__}: {bug}" if isinstance(bug, Exception) else str(bug)
         self._say(f"bantam: unexpected error: {' '.join(words.split())}")
 
-    def _complain(self, problem: str) -> None:
-        """Say once that the history does not work."""
+    def _complain(self, problem: StoreError) -> None:
+        """Say once that the history does not work; behind the turn, where the conversation may tell the same cause."""
         if not self._complained:
             self._complained = True
-            self._say(problem)
+            if problem.number:
+                self._unwritten = problem
+            else:
+                self._say(str(problem))
+
+    def _complain_late(self) -> None:
+        if self._unwritten and (words := self._causes.words(self._unwritten, UNTYPED, minor=True)):
+            self._screen.say(words, error=True)
+        self._unwritten = None
 
     def _say(self, problem: str) -> None:
         """A line of an error, above the editor if it is there."""
@@ -353,7 +368,7 @@ class Repl:
     # --- the start
 
     def _greet(self) -> None:
-        self._screen.say(f"bantam {__version__}, {self._chat.config.model}; /help lists the commands", "notice")
+        self._screen.say(f"bantam {__version__}, {self._talk.config.model}; /help lists the commands", "notice")
 
     def _painted(self, _: object) -> None:
         """The prompt stands: the editor can have what was typed ahead, and what is slow can go on behind it."""
@@ -369,14 +384,14 @@ class Repl:
         self._editor.app.key_processor.process_keys()
 
 
-def _load(endpoint: str) -> None:
+def _load(endpoint: str, environ: Mapping[str, str]) -> None:
     """Import aiohttp, and have garbage collected again once nothing more is imported."""
     with suppress(Exception):  # whoever needs it will say what is wrong
         model.load()
         # whoever uses a pattern first compiles it, which is not to happen between Enter and the request
-        commands.parse("/help")
-        commands.is_private("")
-        address.proxy_for(endpoint, os.environ)
+        prompts.slash("/help")
+        prompts.is_private("")
+        address.proxy_for(endpoint, environ)
         address.target(endpoint)
     gc.freeze()
     gc.enable()

@@ -4,18 +4,34 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+Wall = Callable[[], float]
+"""A clock: seconds of the epoch."""
+
 
 class StoreError(Exception):
-    """A file could not be written or read; the text is one line for the user."""
+    """A file could not be written or read; the text is one line for the user.
+
+    `path` and `number`, the system's, are the cause of what could not be written; 0 where it was something else.
+    """
+
+    def __init__(self, text: str, path: Path = Path(), number: int = 0) -> None:
+        super().__init__(text)
+        self.path, self.number = path, number
 
 
 def failed(what: str, path: Path, problem: OSError) -> StoreError:
-    return StoreError(f"cannot {what} under {path}: {problem.strerror or problem}")
+    return StoreError(f"cannot {what} under {path}: {problem.strerror or problem}", path, problem.errno or 0)
+
+
+def stamp(seconds: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A time of the epoch as people here would write it."""
+    return time.strftime(form, time.localtime(seconds))
 
 
 def write_whole(path: Path, data: bytes, mode: int) -> None:

@@ -5,7 +5,6 @@ It is locked as long as the run lives, so that nobody goes on with a run that ha
 
 import itertools
 import os
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,16 +14,18 @@ from bantam.core.events import Event
 from bantam.core.past import history
 from bantam.core.past.history import Past
 from bantam.shell.disk import files
-from bantam.shell.disk.files import StoreError
+from bantam.shell.disk.files import StoreError, Wall
 
 WAITING_BYTES_MAX = 16_000_000  # of events that a full disk did not take
 
 
 class Log:
-    """`folder` has the logs; no id is used that a file of `sessions` has."""
+    """`folder` has the logs; no id is used that a file of `sessions` has. Ids are times of the clock `wall`."""
 
-    def __init__(self, folder: Path, sessions: Path, config: Config, system: str, started: str = "") -> None:
-        self._folder, self._sessions = folder, sessions
+    def __init__(
+        self, folder: Path, sessions: Path, config: Config, system: str, wall: Wall, started: str = ""
+    ) -> None:
+        self._folder, self._sessions, self._wall = folder, sessions, wall
         self._config, self._system, self._started = config, system, started
         self._fd: int | None = None
         self._size = 0
@@ -87,7 +88,7 @@ class Log:
     def _open(self) -> int:
         files.private(self._folder.parent, self._folder)
         self._make_room()
-        for id in fresh_ids(self._sessions):
+        for id in fresh_ids(self._sessions, self._wall()):
             path = self._folder / f"{id}.jsonl"
             try:
                 fd = files.create(path, os.O_APPEND)
@@ -97,7 +98,7 @@ class Log:
                 os.close(fd)
                 continue
             self.id = id
-            created = time.strftime("%Y-%m-%d %H:%M:%S")
+            created = files.stamp(self._wall())
             try:
                 header = history.header(id, created, self._started, self._system, self._config)
                 self._write(fd, files.json_line(header))
@@ -143,9 +144,9 @@ def unreadable(path: Path, problem: Exception) -> StoreError:
     return StoreError(f"cannot read {path}: {why}")
 
 
-def fresh_ids(other: Path) -> Iterator[str]:
-    """The present second, then the same with -1, -2, …; none that a file of the `other` folder has."""
-    now = time.strftime("%Y%m%d-%H%M%S")
+def fresh_ids(other: Path, seconds: float) -> Iterator[str]:
+    """The second of that time, then the same with -1, -2, …; none that a file of the `other` folder has."""
+    now = files.stamp(seconds, "%Y%m%d-%H%M%S")
     for number in itertools.count():
         id = f"{now}-{number}" if number else now
         if not any((other / f"{id}{kind}").exists() for kind in (".json", ".jsonl")):

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bantam.core.base.problem import Problem
@@ -60,14 +61,14 @@ def problem(text: str, schema: Mapping[str, Any]) -> str:
     return "; ".join(found)
 
 
-def read(name: str) -> Mapping[str, Any] | Problem:
-    """The schema in a file, or one line that says why it is none."""
+def read(name: str, folder: Path = Path("/")) -> Mapping[str, Any] | Problem:
+    """The schema in a file of the folder, or one line that says why it is none."""
     try:
         import jsonschema
     except ImportError:
         return Problem(INSTALL)
     try:
-        with open(name, "rb") as file:
+        with open(folder / name, "rb") as file:
             data = file.read(SCHEMA_BYTES_MAX + 1)
     except OSError as problem:
         return Problem(f"--schema {name}: {problem.strerror or problem}")

@@ -5,10 +5,8 @@ Folders are 0700 and files 0600, whatever the umask. Links are not followed, and
 
 import json
 import os
-import pwd
 import re
 import stat
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from bantam.core.past.history import Past
 from bantam.core.past.lines import read, words
 from bantam.core.window import context
 from bantam.shell.disk import files, log
-from bantam.shell.disk.files import StoreError
+from bantam.shell.disk.files import StoreError, Wall
 from bantam.shell.disk.log import Log
 
 AUTOSAVE = "autosave"
@@ -52,30 +50,22 @@ class Resumed:
     notice: str = ""
 
 
-def home() -> Path:
-    """Where everything is kept: BANTAM_HOME, or `.bantam` in HOME."""
-    return Path(os.environ.get("BANTAM_HOME") or user_home() / ".bantam")
-
-
-def user_home() -> Path:
-    """HOME; where that is empty or missing, what the system knows."""
-    return Path(os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
-
-
 class Store:
-    def __init__(self, root: Path) -> None:
+    """What is kept under `root`; ids and dates are of the clock `wall`."""
+
+    def __init__(self, root: Path, wall: Wall) -> None:
         self.sessions, self.logs = root / "sessions", root / "logs"
-        self._root = root
+        self._root, self._wall = root, wall
 
     def new_log(self, config: Config, system: str, started: str = "") -> Log:
-        return Log(self.logs, self.sessions, config, system, started)
+        return Log(self.logs, self.sessions, config, system, self._wall, started)
 
     # --- saving
 
     def save_new(self, said: Messages, summary: str) -> str:
         """Keep a conversation as a new session; returns its id."""
         files.private(self._root, self.sessions)
-        for id in log.fresh_ids(self.logs):
+        for id in log.fresh_ids(self.logs, self._wall()):
             try:
                 os.close(files.create(self.sessions / f"{id}.json"))  # reserves the name among all instances
             except FileExistsError:
@@ -91,7 +81,7 @@ class Store:
         files.private(self._root, self.sessions)
         record = {
             "id": id,
-            "created": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "created": files.stamp(self._wall()),
             "summary": summary,
             "messages": [*said],
         }
@@ -116,7 +106,7 @@ class Store:
             files.sweep(self.sessions)
             if _looks_whole(path):
                 return ""
-            for id in log.fresh_ids(self.sessions):
+            for id in log.fresh_ids(self.sessions, self._wall()):
                 aside = self.sessions / f"{AUTOSAVE}-broken-{id}.json"
                 if not aside.exists():
                     path.rename(aside)

@@ -20,18 +20,18 @@ from bantam.core.state import Session
 from bantam.core.words import status
 from bantam.shell.disk import files
 from bantam.shell.disk.files import StoreError
-from bantam.shell.disk.store import Store, home
+from bantam.shell.disk.store import Store
 
 
 class Recorder:
-    """Writes a tape as things happen. Raises OSError if the file cannot be made; an old one is replaced.
+    """Writes a tape to a file of `folder` as things happen. Raises OSError if that cannot be made; an old one goes.
 
     A device or a pipe is no place for a tape, nor is one where another run records.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+    def __init__(self, name: str, folder: Path) -> None:
+        self._name, self._path = name, folder / name
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
         if not stat.S_ISREG(os.fstat(self._fd).st_mode):
             raise OSError("not a regular file")
         if not files.lock(self._fd):
@@ -47,15 +47,15 @@ class Recorder:
             for line in [*lines, history.line(now, event)]:
                 files.write_all(self._fd, files.json_line(line))
         except OSError as problem:
-            raise files.failed("record", Path(self._name), problem) from None
+            why = f"cannot record under {self._name}: {problem.strerror or problem}"
+            raise StoreError(why, self._path, problem.errno or 0) from None
         self._begun = True
 
 
-def lines_of(name: str) -> Iterator[bytes]:
-    """The lines of a file, or of the log with this id. Raises StoreError."""
-    path = Path(name)
+def lines_of(name: str, folder: Path, store: Store) -> Iterator[bytes]:
+    """The lines of a file of the folder, or of the log with this id. Raises StoreError."""
+    path = folder / name
     if not path.exists() and "/" not in name:
-        store = Store(home())
         found = store.find(name, logs_only=True)
         if isinstance(found, Problem):
             raise StoreError(f"there is no file {name}, and {found.text}")
@@ -67,10 +67,10 @@ def lines_of(name: str) -> Iterator[bytes]:
         raise StoreError(f"cannot read {name}: {why}") from None
 
 
-def read(name: str) -> Tape | Problem:
-    """The tape of a file, or of the log with this id."""
+def read(name: str, folder: Path, store: Store) -> Tape | Problem:
+    """The tape of a file of the folder, or of the log with this id."""
     try:
-        return tape.read(lines_of(name))
+        return tape.read(lines_of(name, folder, store))
     except StoreError as problem:
         return Problem(str(problem))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:

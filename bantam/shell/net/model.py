@@ -6,10 +6,9 @@ never raises, and cancelled it leaves no socket and no task. Importing it does n
 
 import gc
 import json
-import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bantam.core.effects import CallModel
@@ -62,11 +61,20 @@ def load() -> None:
 class Model:
     """The API behind `endpoint`, in one loop until it is closed. All three attributes are read at each call.
 
-    `redactor` takes secrets out of what the server sends, and out of words about failures.
+    `redactor` takes secrets out of what the server sends, and out of words about failures. `environ` names proxies
+    and authorities; `wall` are seconds of the epoch.
     """
 
-    def __init__(self, endpoint: str, key: str | None, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        key: str | None,
+        environ: Mapping[str, str],
+        wall: Callable[[], float],
+        redactor: Redactor | None = None,
+    ) -> None:
         self.endpoint, self.key = endpoint, key
+        self._environ, self._wall = environ, wall
         self.redactor = redactor or Redactor(())
         self._bodies = Bodies()
         self._client: http.Client | None = None
@@ -79,7 +87,7 @@ class Model:
         if isinstance(post, Failure):
             yield self._failed(request, post)
             return
-        self._client = self._client or http.Client()
+        self._client = self._client or http.Client(self._environ, self._wall)
         response, secrets, limit = None, self.redactor.stream(), http.limit(request.left_s)
         try:
             async with limit:
@@ -132,7 +140,7 @@ class Model:
             headers["Authorization"] = f"Bearer {self.key}"
         elif target.login:
             headers["Authorization"] = address.basic(target.login)
-        proxy = address.proxy_for(target.url, os.environ)
+        proxy = address.proxy_for(target.url, self._environ)
         if isinstance(proxy, Failure):
             return proxy
         try:

@@ -16,6 +16,7 @@ import termios
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from bantam.core.effects import RunShell
 from bantam.core.events import CommandEnded, Event, ToolProgress
@@ -31,15 +32,18 @@ ARGUMENT_BYTES_MAX = 100_000  # a longer command is no argument: Linux takes 131
 
 
 async def run(
-    request: RunShell, environment: Mapping[str, str] | None = None, secrets: Stream[bytes] | None = None
+    request: RunShell,
+    environment: Mapping[str, str] | None = None,
+    secrets: Stream[bytes] | None = None,
+    folder: Path | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Run the command until its shell ends, its time is up or the task is cancelled.
+    """Run the command in `folder` until its shell ends, its time is up or the task is cancelled.
 
-    `environment` is the child's whole environment; None: Bantam's own. `secrets` takes secrets out of the output
-    before it is cut, so that none is cut in two.
+    `environment` is the child's whole environment. None: the environment or the folder of this process. `secrets`
+    takes secrets out of the output before it is cut, so that none is cut in two.
     """
     try:
-        command = _Command(request, environment, secrets or Stream((), b""))
+        command = _Command(request, environment, secrets or Stream((), b""), folder)
     except (OSError, ValueError) as error:
         yield _refusal(request, error)
         return
@@ -58,7 +62,9 @@ async def run(
 class _Command:
     """A shell that runs, its pipe, and the timers: all of them call by setting `news`."""
 
-    def __init__(self, request: RunShell, environment: Mapping[str, str] | None, secrets: Stream[bytes]) -> None:
+    def __init__(
+        self, request: RunShell, environment: Mapping[str, str] | None, secrets: Stream[bytes], folder: Path | None
+    ) -> None:
         self.news = asyncio.Event()
         self._id = request.id
         self._secrets = secrets
@@ -69,9 +75,9 @@ class _Command:
         self._glimpse_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
         end_s = self._loop.time() + request.timeout_s
-        self._pipe, write_end = _open_pipe(self._keep)
+        self._pipe, write_end = _open_pipe(self._keep, (environment or {}).get("PATH", os.defpath))
         try:
-            self._process = _start(request, environment, write_end)
+            self._process = _start(request, environment, folder, write_end)
         finally:
             os.close(write_end)  # without a child this ends the pipe, which then closes itself
         self._alarm = self._loop.call_at(end_s, self._ring)
@@ -176,11 +182,14 @@ class _Command:
 
 
 class _Pipe:
-    """The read end of a command's output: what comes is given to `keep`, and once abandoned to nobody."""
+    """The read end of a command's output: what comes is given to `keep`, and once abandoned to nobody.
 
-    def __init__(self, fd: int, keep: Callable[[bytes], None]) -> None:
+    `path` is where the program is looked for that reads on then.
+    """
+
+    def __init__(self, fd: int, keep: Callable[[bytes], None], path: str = os.defpath) -> None:
         self._fd: int | None = fd
-        self._keep = keep
+        self._keep, self._path = keep, path
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(fd, self._read, READ_BYTES)
 
@@ -194,7 +203,7 @@ class _Pipe:
         while got := self._read(min(left, READ_BYTES)):
             left -= got
         self._keep = _discard
-        if self._fd is not None and (not _has_writer(self._fd) or _read_elsewhere(self._fd)):
+        if self._fd is not None and (not _has_writer(self._fd) or _read_elsewhere(self._fd, self._path)):
             self._close(self._fd)
 
     def _read(self, size: int) -> int:
@@ -217,10 +226,10 @@ class _Pipe:
         self._fd = None
 
 
-def _open_pipe(keep: Callable[[bytes], None]) -> tuple[_Pipe, int]:
+def _open_pipe(keep: Callable[[bytes], None], path: str) -> tuple[_Pipe, int]:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
-    return _Pipe(read_end, keep), write_end
+    return _Pipe(read_end, keep, path), write_end
 
 
 def _bytes_in(pipe: int) -> int:
@@ -233,7 +242,7 @@ def _has_writer(pipe: int) -> bool:
     return not poll.poll(0)
 
 
-def _read_elsewhere(pipe: int) -> bool:
+def _read_elsewhere(pipe: int, path: str) -> bool:
     """Start a process that reads the pipe to its end, whatever becomes of Bantam; False if none can be started.
 
     It keeps nothing of Bantam's but the pipe: no terminal, no folder, no environment that a key could be in.
@@ -246,7 +255,7 @@ def _read_elsewhere(pipe: int) -> bool:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env={"PATH": os.environ.get("PATH", os.defpath)},
+            env={"PATH": path},
             start_new_session=True,
         )
     except OSError:
@@ -261,17 +270,38 @@ def _discard(_: bytes) -> None:
     pass
 
 
-def _start(request: RunShell, environment: Mapping[str, str] | None, output: int) -> subprocess.Popen[bytes]:
-    with _arguments(request.command) as (arguments, descriptors):
+def _start(
+    request: RunShell, environment: Mapping[str, str] | None, folder: Path | None, output: int
+) -> subprocess.Popen[bytes]:
+    with _arguments(request.command) as (arguments, descriptors), _standing(folder) as where:
         return subprocess.Popen(
             [request.shell, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env=environment,
+            cwd=where,
             pass_fds=descriptors,
             start_new_session=True,
         )
+
+
+@contextmanager
+def _standing(folder: Path | None) -> Iterator[Path | None]:
+    """The folder, while a command is started in it; one that was removed for one that is, as soon as it has started.
+
+    So it goes to any shell whose folder is removed, and what it is told to do elsewhere it can do.
+    """
+    if folder is None or folder.exists():
+        yield folder
+        return
+    import tempfile
+
+    gone = Path(tempfile.mkdtemp())
+    try:
+        yield gone
+    finally:
+        gone.rmdir()
 
 
 @contextmanager
@@ -298,7 +328,8 @@ def _arguments(command: str) -> Iterator[tuple[list[bytes], tuple[int, ...]]]:
 def _refusal(request: RunShell, error: OSError | ValueError) -> CommandEnded:
     """Why nothing runs, with the codes that shells use: 127 for what is not there, 126 for the rest."""
     if isinstance(error, OSError):
-        why = error.strerror or str(error)
+        where = f"in {error.filename}: " if isinstance(error.filename, Path) else ""  # it is the folder that is gone
+        why = where + (error.strerror or str(error))
     elif "\0" in request.command:
         why = "the command has a NUL character in it"
     else:

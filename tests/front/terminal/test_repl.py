@@ -21,6 +21,7 @@ from bantam.front.show.screen import Screen
 from bantam.front.terminal.complete import Completions, History
 from bantam.front.terminal.repl import Repl
 from bantam.front.terminal.tty import QUIET_S
+from bantam.shell.disk.files import StoreError
 
 CTRL_C, CTRL_D, CTRL_R = "\x03", "\x04", "\x12"
 UP, DOWN, BACKSPACE, ESCAPE = "\x1b[A", "\x1b[B", "\x7f", "\x1b"
@@ -378,7 +379,10 @@ def test_tab_completes_any_path(tmp_path: Path) -> None:
 
 
 def history(path: Path, complaints: list[str] | None = None, keeps: bool = True) -> History:
-    complain = pytest.fail if complaints is None else complaints.append
+    def complain(problem: StoreError) -> None:
+        assert complaints is not None, problem
+        complaints.append(str(problem))
+
     return History(str(path), lambda text: text.replace("sk-secret", "[key]"), lambda: keeps, complain)
 
 

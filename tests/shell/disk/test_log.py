@@ -13,7 +13,7 @@ from bantam.core.events import CommandEnded, Event, Interrupted, ModelChunks, Mo
 from bantam.core.state import Session
 from bantam.shell.disk import log
 from bantam.shell.disk.files import StoreError
-from bantam.shell.disk.log import Log
+from tests.kept import Log
 
 CALL = {"index": 0, "id": "c", "function": {"name": "shell_exec", "arguments": '{"command": "ls"}'}}
 EVENTS: tuple[Event, ...] = (

@@ -15,7 +15,8 @@ from bantam.core.base.settings import Config
 from bantam.core.events import Interrupted, UserSaid
 from bantam.shell.disk import files
 from bantam.shell.disk.files import StoreError, write_whole
-from bantam.shell.disk.store import Resumed, Store
+from bantam.shell.disk.store import Resumed
+from tests.kept import Store
 
 SAID = (messages.system("s"), messages.user("hello there"), messages.assistant("hi"))
 

@@ -220,16 +220,14 @@ def test_a_broken_model_is_one_line_with_the_cause(tmp_path: Path) -> None:
 
 
 @real
-def test_a_model_is_a_path_seen_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_a_path_seen_from_the_working_folder(tmp_path: Path) -> None:
     (tmp_path / "own.gguf").write_bytes(b"GGUF...")
     (tmp_path / "text.gguf").write_bytes(b"hello")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert find_model("own.gguf") == find_model("~/own.gguf") == str(tmp_path / "own.gguf")
+    assert find_model("own.gguf", tmp_path) == find_model("~/own.gguf", ROOT, tmp_path) == str(tmp_path / "own.gguf")
     assert find_model(LOCAL_MODEL) == find_model("") == FOUND
-    assert "not a GGUF file" in one_line(find_model("text.gguf"))
-    assert "no file" in one_line(find_model("missing.gguf"))
-    assert "no file" in one_line(find_model("."))
+    assert "not a GGUF file" in one_line(find_model("text.gguf", tmp_path))
+    assert "no file" in one_line(find_model("missing.gguf", tmp_path))
+    assert "no file" in one_line(find_model(".", tmp_path))
 
 
 def test_a_missing_wheel_is_one_line_with_the_command(tmp_path: Path) -> None:

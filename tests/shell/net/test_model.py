@@ -60,7 +60,7 @@ def request(
 @asynccontextmanager
 async def model(endpoint: str, key: str | None = None, **more: Any) -> AsyncIterator[Model]:
     """A model that must leave no task."""
-    made = Model(endpoint, key, **more)
+    made = Model(endpoint, key, os.environ, time.time, **more)
     try:
         yield made
         assert not strays()
@@ -1124,7 +1124,7 @@ assert "set_default_verify_paths" not in vars(ssl.SSLContext)
 from aiohttp import connector
 print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], end=" ")
 from bantam.shell.net import http
-print(http.tls_context().cert_store_stats()["x509"])
+print(http.tls_context(os.environ).cert_store_stats()["x509"])
 """
 
 

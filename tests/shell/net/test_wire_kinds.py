@@ -6,6 +6,7 @@ what the user has at its end, and what the server was asked.
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def told(
 
     async def play() -> Told:
         async with FakeModel(script) as fake:
-            model = Model(fake.endpoint + path, key)
+            model = Model(fake.endpoint + path, key, os.environ, time.time)
             session = tree.start(Config(timeout=timeout, model="m", **config), "You are Bantam.")
 
             def show(emit: Emit) -> None:

@@ -326,6 +326,35 @@ def test_a_vanished_working_directory_is_no_exception() -> None:
     assert "here" in said
 
 
+def test_a_command_runs_in_the_given_folder_and_where_that_was_removed_in_none(tmp_path: Path) -> None:
+    """Whoever removed it can make it again."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    def said(command: str) -> str:
+        async def collect() -> list[Event]:
+            return [event async for event in run(shell(command), {"PATH": os.environ["PATH"]}, None, folder)]
+
+        return output(asyncio.run(collect()))
+
+    assert said("pwd -P") == f"{folder}\n"
+    assert said(f"cd /; rm -r {folder}; echo gone") == "gone\n"
+    assert said("ls -A") == ""
+    assert said(f"mkdir {folder}; echo made") == "made\n"
+    assert said("pwd -P") == f"{folder}\n"
+
+
+def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    async def collect() -> list[Event]:
+        return [event async for event in run(shell("true"), {}, None, tmp_path / "file")]
+
+    (event,) = asyncio.run(collect())
+    assert isinstance(event, CommandEnded)
+    assert event.problem == f"cannot run sh: in {tmp_path}/file: Not a directory"
+
+
 def test_no_free_descriptor_is_an_event() -> None:
     said = python(
         """
@@ -402,9 +431,9 @@ def test_without_a_program_that_reads_on_bantam_does_so_itself(tmp_path: Path) -
         f"""
         async def scene():
             before, path = descriptors(), os.environ["PATH"]
-            os.environ["PATH"] = "/nonexistent"
-            request = RunShell(ID, BACKGROUND.format({str(tmp_path)!r}), which("sh", path=path), 20, 1000)
-            events = [event async for event in run(request, {{"PATH": path}})]
+            command = f"PATH={{path}}; " + BACKGROUND.format({str(tmp_path)!r})
+            request = RunShell(ID, command, which("sh", path=path), 20, 1000)
+            events = [event async for event in run(request, {{"PATH": "/nonexistent"}})]
             Path({str(tmp_path)!r}, "go").touch()
             await until(Path({str(tmp_path)!r}, "mark").exists)
             await until(lambda: descriptors() == before)
@@ -445,13 +474,12 @@ def test_a_command_without_a_background_starts_no_reader(tmp_path: Path) -> None
         f"""
         from bantam.shell.run.process import _Pipe
         path = os.environ["PATH"]
-        os.environ["PATH"] = {str(tmp_path)!r} + ":" + path
 
         async def scene():
             for background in ("", "sleep 0.1 &"):
                 read_end, write_end = os.pipe()
                 os.set_blocking(read_end, False)
-                pipe = _Pipe(read_end, lambda data: None)
+                pipe = _Pipe(read_end, lambda data: None, {str(tmp_path)!r} + ":" + path)
                 subprocess.run(["sh", "-c", "echo a;" + background], stdout=write_end, env={{"PATH": path}})
                 os.close(write_end)
                 pipe.abandon()
