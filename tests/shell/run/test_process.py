@@ -339,8 +339,8 @@ def test_a_command_runs_in_the_given_folder_and_where_that_was_removed_in_none(t
 
     assert said("pwd -P") == f"{folder}\n"
     assert said(f"cd /; rm -r {folder}; echo gone") == "gone\n"
-    assert said("ls -A") == ""
-    assert said(f"mkdir {folder}; echo made") == "made\n"
+    assert said("echo here; ls -A").endswith("here\n")  # some shells say that it is gone
+    assert said(f"mkdir {folder}; echo made").endswith("made\n")
     assert said("pwd -P") == f"{folder}\n"
 
 
