@@ -36,8 +36,9 @@ vopr: $(VENV)/.dev ## the simulator for long, by seed (ARGS="--seed N")
 mutants: $(VENV)/.dev ## one-line bugs, each of which must turn the tests red
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
-bench: $(VENV)/.dev ## times and memory, as ratios to plain Python
+bench: $(VENV)/.dev ## times and memory, as ratios to plain Python; and how costs grow with each input
 	$(BIN)/python scripts/bench.py $(ARGS)
+	$(BIN)/python scripts/growth.py
 
 install: ## put bantam on PATH: its own environment, and a link in ~/.local/bin
 	@$(CHECK_PYTHON)

@@ -227,7 +227,8 @@ def repair(raw: Iterable[Any], system_prompt: str) -> Messages:
             continue
         fixed = normalised(message)
         if not is_empty(fixed):
-            kept += [fixed, *_results(message, fixed, said[at + 1 :])]
+            rest = (said[place] for place in range(at + 1, len(said)))  # a slice would copy all of it, for each message
+            kept += [fixed, *_results(message, fixed, rest)]
     if not kept or role_of(kept[0]) != "system":
         kept.insert(0, system(system_prompt))
     return tuple(kept)

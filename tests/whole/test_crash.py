@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from bantam.core.past.mend import GAP
 from scripts.fakemodel import Reply
 from tests.invariants import complaint
 from tests.program import Place, place, serving
@@ -208,6 +209,41 @@ def test_what_cannot_be_resumed_is_one_line(tmp_path: Path, id: str) -> None:
     ran = Place(tmp_path).run(f"--resume={id}", "-p", "x")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith("bantam: --resume: ")
+
+
+def test_a_damaged_log_is_gone_on_with_in_a_new_one(tmp_path: Path) -> None:
+    """A block of NUL bytes where a crash left it, and a line that breaks off: in the middle of what was said."""
+    with serving([Reply(text=text) for text in ("one", "two", "three", "four", "five")]) as fake:
+        here = place(tmp_path, fake)
+        here.run(piped="first\nsecond\nthird\n")
+        (log,) = (here.home / ".bantam/logs").iterdir()
+        lines = log.read_bytes().splitlines(keepends=True)
+        second = next(n for n, line in enumerate(lines) if b"ModelEnded" in line)
+        third = next(n for n, line in enumerate(lines) if b'"third"' in line)
+        lines[second], lines[third] = b"\0" * 4096 + b"\n", lines[third][:20] + b"\n"
+        log.write_bytes(b"".join(lines))
+        words = f"is damaged in lines {second + 1} (NUL bytes) and {third + 1} (it breaks off): "
+        kept = f"{len(lines) - 2} of its {len(lines)} lines are kept"
+        loaded = here.run(piped=f"/load {log.stem}\n/list {log.stem}\n")
+        told, diff = here.run("replay", log.stem), here.run("diff", log.stem, log.stem)
+        again = here.run(f"--replay={log}", piped="first\nsecond\nthird\n")
+        resumed = here.run(f"--resume={log.stem}", "-p", "fourth")
+        said = fake.requests[-1].body["messages"]
+        later = here.run("--resume", "-p", "fifth")
+        last = fake.requests[-1].body["messages"]
+    assert loaded.err.splitlines() == [f"the log {log.stem} {words}{kept}"]
+    assert words.removeprefix("is ").removesuffix(": ") in loaded.out
+    assert (told.status, told.err.splitlines()) == (2, [f"bantam: {log.stem} {words}{kept}"])
+    assert [word in told.out for word in ("first", "one", "second", "two", "three")] == [True] * 5
+    tape = "it " + words.removesuffix(": ")
+    assert (diff.status, diff.err) == (2, f"bantam: {log.stem} is no tape: {tape}\n")
+    assert (again.status, again.err) == (2, f"bantam: --replay: {log} is no tape: {tape}\n")
+    assert (resumed.status, later.status, "damaged" in later.err) == (0, 0, False)
+    assert f"the log {log} {words}{kept}; it stays as it is, and nothing is added to it" in resumed.err
+    texts = ["first", "one", "second", "two", GAP, "three", "fourth"]
+    assert [m["content"] for m in said[1:]] == texts
+    assert [m["content"] for m in last[1:]] == [*texts, "four", "fifth"]
+    assert log.read_bytes() == b"".join(lines)
 
 
 # --- every way a session can be broken

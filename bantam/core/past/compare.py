@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bantam.core import messages, tree
-from bantam.core.base.record import dataclass
-from bantam.core.effects import Effect, Emit, ResultEnded, Spent, TurnEnded
+from bantam.core.base.record import dataclass, field
+from bantam.core.effects import CallModel, Effect, Emit, ResultEnded, Spent, TurnEnded
 from bantam.core.events import (
     Answer,
     CommandEnded,
@@ -22,6 +22,7 @@ from bantam.core.events import (
     TimerFired,
     ToolProgress,
 )
+from bantam.core.messages import Messages
 from bantam.core.past import codec, tape
 from bantam.core.past.tape import Tape
 from bantam.core.rules import limits
@@ -36,6 +37,10 @@ class Moment:
     at: int
     name: str
     value: Any
+    said: Messages = ()
+    """The messages of a call to the model, where calls have the ids that the server made up."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Those ids, and what they are called here."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,24 @@ class Cost:
 def parted(one: Tape, other: Tape) -> str:
     """The first thing of `one` that is different in `other`, or else what only `other` has; "" for equal runs."""
     first, second = _addressed(one), _addressed(other)
+    equal: dict[str, tuple[Messages, Messages]] = {}
     for name, moment in first.items():
         if name not in second:
             return f"event {moment.at}, {name}: there in A, not there in B"
-        if found := tape.unequal(moment.value, second[name].value):
+        if found := _differ(moment, second[name], equal):
             return f"event {moment.at}, {name}, {found}"
     more = next((name for name in second if name not in first), None)
     return "" if more is None else f"event {second[more].at}, {more}: not there in A, there in B"
+
+
+def _differ(here: Moment, there: Moment, equal: dict[str, tuple[Messages, Messages]]) -> str:
+    """Where two moments differ. `equal`: the last messages of each agent that were found equal."""
+    agent = here.name.rpartition(".")[0]
+    known = tape.known(here.said, there.said, equal.get(agent, ((), ())))
+    ours, theirs = (_renamed(moment.said[known:], moment.names) for moment in (here, there))
+    if here.said or there.said:
+        equal[agent] = here.said, there.said
+    return tape.unequal(ours, theirs, "messages", known) or tape.unequal(here.value, there.value)
 
 
 def cost(run: Tape) -> Cost:
@@ -86,9 +102,9 @@ def _moments(run: Tape) -> Iterator[Moment]:
     names: dict[str, str] = {}
     for at, (now, event) in enumerate(run.events, 1):
         after, effects = tree.step(session, event, now)
-        for agent in after.agents.values():
-            for call in messages.calls_of(agent.messages[-1]):
-                names.setdefault(messages.call_id(call), f"call {len(names) + 1}")
+        agent = after.agents.get(event.id[:-1] if isinstance(event, Answer) else tree.ROOT)
+        for call in messages.calls_of(agent.messages[-1]) if agent else ():  # no other agent has said anything
+            names.setdefault(messages.call_id(call), f"call {len(names) + 1}")
         value = _told(session, event, effects)
         if value is not None:
             prompts += not isinstance(event, Answer)
@@ -97,7 +113,8 @@ def _moments(run: Tape) -> Iterator[Moment]:
         for effect in effects:
             if isinstance(effect, tape.REQUESTS):
                 asked = _renamed(tape.asked(effect), names)
-                yield Moment(at, f"{type(effect).__name__} {tape.number(effect.id)}", asked)
+                said = effect.messages if isinstance(effect, CallModel) else ()
+                yield Moment(at, f"{type(effect).__name__} {tape.number(effect.id)}", asked, said, names)
             if isinstance(effect, Emit) and isinstance(effect.output, TurnEnded):
                 turns += 1
                 yield Moment(at, f"end of turn {turns}", {"reason": effect.output.reason})

@@ -12,8 +12,9 @@ from typing import Any
 
 from bantam.core import tree
 from bantam.core.base.problem import Problem
-from bantam.core.effects import Request
+from bantam.core.effects import CallModel, Request
 from bantam.core.events import Answer, Event, Id, Interrupted, ModelChunks, ToolProgress
+from bantam.core.messages import Messages
 from bantam.core.past import history, tape
 from bantam.core.past.tape import Tape
 from bantam.core.state import Session
@@ -86,6 +87,8 @@ class Player:
         self.stopped = 0
         """The exit status that a signal on the tape gives; 0 for none."""
         self._at = 0
+        self._equal: dict[Id, tuple[Messages, Messages]] = {}
+        """The last messages of each agent, here and on the tape; a difference ends the run."""
         self._asked: dict[Id, list[Request]] = {}
         for request in played.requests:
             self._asked.setdefault(request.id, []).append(request)
@@ -160,8 +163,16 @@ class Player:
         taped = self._asked.get(request.id)
         if not taped:
             self._differ(f"request {tape.number(request.id)} is not on the tape")
-        elif found := tape.difference(request, taped.pop(0)):
+        elif found := tape.difference(request, taped[0], self._known(request, taped.pop(0))):
             self._differ(f"{type(request).__name__} {tape.number(request.id)}, {found}")
+
+    def _known(self, request: Request, taped: Request) -> int:
+        """How many first messages of a call to the model were compared with an earlier one."""
+        if not isinstance(request, CallModel) or not isinstance(taped, CallModel):
+            return 0
+        agent, both = request.id[:-1], (request.messages, taped.messages)
+        before, self._equal[agent] = self._equal.get(agent, ((), ())), both
+        return tape.known(*both, before)
 
     def _differ(self, why: str) -> None:
         if not self.problem:

@@ -103,7 +103,7 @@ def test_a_run_that_lives_is_not_gone_on_with(tmp_path: Path) -> None:
     assert log.read(path_of(tmp_path, first)).events == 6
 
 
-def test_nothing_is_added_behind_a_line_that_cannot_be_read(tmp_path: Path) -> None:
+def test_nothing_is_added_to_a_damaged_log(tmp_path: Path) -> None:
     first = logged(tmp_path)
     first.close()
     path = path_of(tmp_path, first)
@@ -112,7 +112,7 @@ def test_nothing_is_added_behind_a_line_that_cannot_be_read(tmp_path: Path) -> N
     second = fresh(tmp_path)
     past = second.go_on(first.id)
     assert past.session == stepped(5)
-    assert past.problem.startswith("line 7: ")
+    assert past.problem == "is damaged in line 7 (not JSON): 6 of its 7 lines are kept"
     second.append(0.1, UserSaid("elsewhere"))
     assert second.id != first.id
     assert path.read_bytes() == whole
