@@ -172,10 +172,22 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "if False:",
     ),
     (
+        "a late piece goes to the last call",
+        "wire/assemble.py",
+        "at = max(self._last((who, index), end), self._last((who, ()), end))",
+        "at = self._last((who,), end)",
+    ),
+    (
+        "a null ends a stream",
+        "wire/assemble.py",
+        "elif key in STREAMS or isinstance(value, (dict, list))",
+        "elif isinstance(value, (dict, list))",
+    ),
+    (
         "calls without a role are lost",
         "wire/assemble.py",
-        '{**_joined(partial.message), "role": "assistant"}',
-        "_joined(partial.message)",
+        '{**_joined({**partial.message, **lists}), "role": "assistant"}',
+        "_joined({**partial.message, **lists})",
     ),
     (
         "nulls inside unknown members are lost",

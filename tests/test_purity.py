@@ -28,6 +28,7 @@ SPINE_MAY_IMPORT = {"base", "tools", "window", "wire", "rules"}
 ONE_NAME = {"tape"}  # the same in two places: what a tape is, and who records and plays it
 
 CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
+    "bisect",
     "collections",
     "collections.abc",
     "dataclasses",

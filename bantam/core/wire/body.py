@@ -65,7 +65,7 @@ def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
     if sum(map(len, tail)) > PAYLOAD_BYTES_MAX:
         too_much = Failure(Fault.LIMIT, f"the answer is larger than {PAYLOAD_BYTES_MAX // 10**6} MB")
         return _told(body, [ModelFailed(body.id, too_much)])
-    return _taken(replace(body, tail=tail), payloads)
+    return _taken(body if tail == body.tail else replace(body, tail=tail), payloads)
 
 
 def finish(body: Body) -> list[Answer]:
