@@ -108,8 +108,8 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     (
         "a parameter is refused to two agents at once",
         "loop.py",
-        "parameters(ctx.config, phase.withheld, True)",
-        "parameters(ctx.config, ctx.withheld, True)",
+        "spare(ctx.config, phase.withheld)",
+        "spare(ctx.config, ctx.withheld)",
     ),
     ("iterations are not counted", "loop.py", "iterations=agent.iterations + 1)", "iterations=agent.iterations)"),
     ("iterations off by one", "rules/limits.py", "if most and has >= most", "if most and has > most"),
@@ -172,10 +172,22 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "if False:",
     ),
     (
+        "a late piece goes to the last call",
+        "wire/assemble.py",
+        "at = max(self._last((who, index), end), self._last((who, ()), end))",
+        "at = self._last((who,), end)",
+    ),
+    (
+        "a null ends a stream",
+        "wire/assemble.py",
+        "elif key in STREAMS or isinstance(value, (dict, list))",
+        "elif isinstance(value, (dict, list))",
+    ),
+    (
         "calls without a role are lost",
         "wire/assemble.py",
-        '{**_joined(partial.message), "role": "assistant"}',
-        "_joined(partial.message)",
+        '{**_joined({**partial.message, **lists}), "role": "assistant"}',
+        "_joined({**partial.message, **lists})",
     ),
     (
         "nulls inside unknown members are lost",
@@ -203,7 +215,26 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         r'data = data.lstrip(b"\xef\xbb\xbf \t\r\n")',
         r'data = data.removeprefix(b"\xef\xbb\xbf").lstrip()',
     ),
-    ("an error inside a stream is a chunk", "wire/body.py", 'if value.get("error") or', "if"),
+    ("an error inside a stream is a chunk", "wire/chat.py", 'if value.get("error") or', "if"),
+    (
+        "a keep-alive is a damaged chunk",
+        "wire/body.py",
+        "            if not bare:  # no",
+        "            if False:  # no",
+    ),
+    ("a damaged chunk is a keep-alive", "wire/body.py", r'r"\{|\[(?![A-Za-z])"', r'r"\{.*\}$|\[(?![A-Za-z])"'),
+    (
+        "an answer of words alone says nothing",
+        "wire/body.py",
+        "if body.words and not body.finished:",
+        "if False:",
+    ),
+    (
+        "an answer that is too large is asked for again",
+        "wire/failures.py",
+        "(Fault.CERTIFICATE, Fault.REQUEST, Fault.LIMIT)",
+        "(Fault.CERTIFICATE, Fault.REQUEST)",
+    ),
     ("not Fibonacci", "wire/failures.py", "(1, 1, 2, 3, 5, 8, 13, 21, 34)", "(1, 2, 3, 5, 8, 13, 21, 34, 55)"),
     (
         "Retry-After is ignored",
@@ -242,7 +273,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     (
         "a last event waits for its blank line",
         "wire/body.py",
-        "return before or soon if _says_end(body.tail) else before",
+        "return before or soon if _says_end(body) else before",
         "return before",
     ),
     (

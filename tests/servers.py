@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import read_json
-from bantam.core.wire import body
+from bantam.core.wire import body, chat
+from bantam.core.wire.assemble import finish_of
 
 T = TypeVar("T")
 Json = Any
@@ -308,6 +309,13 @@ def whole(reply: Reply) -> dict[str, Json]:
 
 # --- chunks as bytes, and bytes as a reader's events
 
+NOISE = (
+    b"data: ping", b"data: : comment", b"data:: keep-alive", b"data: null", b"data: true", b"data: 5", b'data: "ping"',
+    b'data: "half', b"data: [PING]", b"data: ping\ndata: pong", b"data: : {", b"event: ping\ndata: ping", b"data: -",
+    "data: é{}".encode(), b"data: \x00", b"data: <p>{}</p>", b"id: 7\ndata: x",
+)  # fmt: skip
+"""Events that are nobody's answer: keep-alives that a gateway has rewrapped as data, and other words."""
+
 
 def sse(dice: Dice, chunks: Sequence[Json], marked: bool) -> bytes:
     """A stream of events with the freedom that the format allows."""
@@ -320,9 +328,11 @@ def sse(dice: Dice, chunks: Sequence[Json], marked: bool) -> bytes:
         lines = [b"data:" + gap + line.encode() for line in payload.split("\n")]
         if not plain:
             lines.insert(0, pick(dice, (b": ping", b"event: message", b"id: 7", b"retry: 9", b"x", b":" + b"-" * 3000)))
-            out += pick(dice, (b"", b"", b"data:", b"data", b": alive", b"event: ping")) + 2 * pick(dice, ends)
+            out += pick(dice, (b"", b"", b"data:", b"data", b": alive", b"event: ping", *NOISE)) + 2 * pick(dice, ends)
         end = pick(dice, ends)
         out += end.join(lines) + end * 2
+    if not plain and chunks and finish_of(chunks[-1]) and chance(dice, 30):
+        out += pick(dice, NOISE) + 2 * pick(dice, ends)
     if marked:
         end = pick(dice, ends)
         out += b"data:" + gap + b"[DONE]" + pick(dice, (b"", b" ", b"  \t")) + end * pick(dice, (2, 1, 0))
@@ -346,7 +356,7 @@ def read(id: Id, pieces: Sequence[bytes], end: End = "closes") -> list[Answer]:
 
     The connection is closed in good order, or it breaks, or it stays open and nothing more comes.
     """
-    state, events, until = body.Body(id), list[Answer](), None
+    state, events, until = body.Body(id, chat), list[Answer](), None
     for piece in pieces:
         state, told = body.feed(state, piece)
         until = body.deadline(state, told, until, 0.0, 300.0)
@@ -378,6 +388,8 @@ ERRORS: tuple[dict[str, Json], ...] = (
 NO_ANSWERS = (
     b"", b" \n", b"<html>404</html>", b"hello", b"[]", b"3", b'{"a": 1}', b'{"choices": 5}', b"[" * 3000, b"data: {",
     b'{"choices": [{"message": {"content": "x"}}', b"data: 5\n\n", b"\xff\xfe", b": x\n\n",
+    b"data: Internal Server Error\n\n", b"data: ping\n\ndata: [DONE]\n\n", b"event: error\ndata: gone\n\n",
+    b'data: {"choices": [{"delta": {"content": "x"}}]}\n\ndata: overloaded\n\n', b"data: null", b"data: \"x\n\n",
     b'{"choices": [], "x": NaN}',
     b"data: " + b'{"a":' * 150 + b"1" + b"}" * 150 + b"\n\n", b'{"error": {"message": "no", "code": 429}}',
     b'[{"error": {"code": 503, "message": "busy"}}]', b'data: {"choices": [null]}\n\ndata: [DONE]\n\n',
@@ -472,6 +484,8 @@ FAILURES = (
     Failure(Fault.CERTIFICATE, "self-signed certificate"),
     Failure(Fault.REQUEST, "no such host: ''"),
     Failure(Fault.ANSWER, "Invalid assistant message"),
+    Failure(Fault.LIMIT, "the answer is larger than 64 MB"),
+    Failure(Fault.LIMIT, "a chunk of the answer is nested more than 100 levels deep"),
     Failure(Fault.ANSWER, "the API answered 200 with a web page (HTML); is the endpoint right? <html>", 200),
     Failure(Fault.ANSWER, '{"error": {"message": "Unsupported parameter", "param": "temperature"}}', 400),
     Failure(Fault.HTTP, "it redirects to https://api.invalid/v1; set endpoint to that", 301),

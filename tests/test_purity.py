@@ -28,6 +28,7 @@ SPINE_MAY_IMPORT = {"base", "tools", "window", "wire", "rules"}
 ONE_NAME = {"tape"}  # the same in two places: what a tape is, and who records and plays it
 
 CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
+    "bisect",
     "collections",
     "collections.abc",
     "dataclasses",
@@ -77,10 +78,9 @@ WIRE_KEYS = {
 MAY_SPELL = {  # where a provider's JSON is taken apart or put together, and why there
     "core/messages.py": WIRE_KEYS,  # its home
     "core/wire/assemble.py": WIRE_KEYS,  # the deltas of a stream are not messages yet
-    "core/wire/body.py": {"choices", "finish_reason"},  # whether a chunk is an answer at all
+    "core/wire/chat.py": {"choices", "finish_reason", "function"},  # whether a chunk is an answer; a tool's definition
     "core/rules/shellwords.py": {"function"},  # a keyword of shells
     "core/words/report.py": {"reasoning"},  # a type of our own events
-    "core/tools/toolbox.py": {"function"},  # the tool definitions of a request
     "front/sub/script.py": WIRE_KEYS,  # plays the server of the tour
 }
 

@@ -15,8 +15,8 @@ from bantam.core.messages import Message, Messages
 class CallModel:
     """Answered by any number of `ModelChunks`, then one `ModelEnded` or `ModelFailed`.
 
-    `parameters` are all members of the body but `messages` and `tools`. Nothing may come for `timeout_s`, and
-    after `left_s` it ends in any case, with a `Failure` of kind `TIME`.
+    `parameters` are all members of the body beside messages and tools; they and `tools` are as the dialect `api` has
+    them. Nothing may come for `timeout_s`, and after `left_s` it ends in any case, with a `Failure` of kind `TIME`.
     """
 
     id: Id
@@ -25,6 +25,7 @@ class CallModel:
     parameters: Mapping[str, Any]
     timeout_s: float
     left_s: float | None = None
+    api: str = "chat"
 
 
 @dataclass(frozen=True)

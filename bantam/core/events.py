@@ -25,6 +25,7 @@ class Fault(StrEnum):
     CERTIFICATE = "certificate"  # the server's certificate was refused
     REQUEST = "request"  # the request could not be made at all: a bad URL, a missing file
     ANSWER = "answer"  # status 200 with something that is no answer: an error object, a web page
+    LIMIT = "limit"  # an answer larger, or nested deeper, than is read: another would be as well
 
     def __repr__(self) -> str:  # Python, so that a printed event can be pasted into a test
         return f"Fault.{self.name}"

@@ -314,7 +314,7 @@ def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
 def _failed(agent: Agent, phase: Calling, failure: Failure, ctx: Context) -> Step:
     if failure.fault is Fault.TIME:
         return _stop(agent, Reason.SECONDS, ctx)
-    asked = request.parameters(ctx.config, phase.withheld, True).keys() - {"model", "stream"}
+    asked = request.spare(ctx.config, phase.withheld)
     why = failures.explain(failure)
     remedy = failures.remedy(failure, asked)
     shorter = failures.shorter(agent.messages, remedy) if phase.purpose == "reply" else None

@@ -52,6 +52,7 @@ from bantam.core.messages import Message, Messages
 from bantam.core.state import Session
 from bantam.core.tools import toolbox
 from bantam.core.window import context
+from bantam.core.wire.request import offered
 from tests.servers import Json
 from tests.world import World
 
@@ -60,7 +61,7 @@ CONFIG = Config()
 NEW = tree.start(CONFIG, "s")
 SYSTEM = messages.system("s")
 HELLO = messages.user("hello")
-OFFERED = toolbox.definitions(CONFIG.tools)
+OFFERED = offered(CONFIG.api, CONFIG.tools)
 SENT = {"model": "big-pickle", "stream": True, "stream_options": {"include_usage": True}, "temperature": 0.7}
 
 

@@ -5,9 +5,9 @@ as 20,000. A rope is a tuple of pieces whose sizes fall by halves, so each chara
 logarithmic number of times and the tuple stays short.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
-T = TypeVar("T", str, bytes)
+T = TypeVar("T", str, bytes, list[Any])
 
 
 def add(pieces: tuple[T, ...], piece: T) -> tuple[T, ...]:

@@ -32,6 +32,8 @@ class Config:
     shell_output_bytes: int = 100_000
     context_window: int = 0
     provider: str = ""
+    api: str = "chat"
+    """The dialect of the API, a name of `dialects`."""
     save: bool = True
     logs_keep: int = 200
     approve: str = "never"

@@ -6,7 +6,6 @@ ever runs with arguments that did not parse.
 
 import json
 from collections.abc import Collection, Mapping
-from functools import cache
 from typing import Any
 
 from bantam.core.base import rope
@@ -14,7 +13,7 @@ from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import DEPTH_MAX
 from bantam.core.base.texts import clean
 from bantam.core.events import CommandEnded, ToolProgress
-from bantam.core.messages import Call, Message, call_arguments, call_name, json_object, read_json
+from bantam.core.messages import Call, call_arguments, call_name, json_object, read_json
 
 QUOTE_MAX = 300  # characters of the model's own arguments that an error quotes
 _TOOLS: Mapping[str, tuple[str, str, str]] = {
@@ -62,22 +61,18 @@ class Heard:
     glimpse: str = ""
 
 
-@cache
-def definitions(names: tuple[str, ...]) -> tuple[Message, ...]:
-    """The `tools` member of a request."""
+def offered(names: Collection[str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+    """Name, description and the JSON Schema of the arguments of each tool that the model is told of."""
     return tuple(
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": what,
-                "parameters": {
-                    "type": "object",
-                    "properties": {member: {"type": "string", "description": meaning}},
-                    "required": [member],
-                },
+        (
+            name,
+            what,
+            {
+                "type": "object",
+                "properties": {member: {"type": "string", "description": meaning}},
+                "required": [member],
             },
-        }
+        )
         for name, (what, member, meaning) in _TOOLS.items()
         if name in names
     )

@@ -1,4 +1,4 @@
-"""The body of an answer with status 200: bytes -> events, whatever the server chose to send.
+"""The body of an answer with status 200: bytes -> events, whatever the server chose to send, in any dialect.
 
 A stream of events, one JSON object (also where a stream was asked for), a web page, nothing at all: the
 handler feeds the bytes and decides nothing.
@@ -6,6 +6,7 @@ handler feeds the bytes and decides nothing.
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ from bantam.core.base.record import dataclass, replace
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import NESTING_MAX, nesting
 from bantam.core.wire import failures, sse
-from bantam.core.wire.assemble import coalesced, finish_of
+from bantam.core.wire.assemble import finish_of
+from bantam.core.wire.dialect import Dialect
 
 PAYLOAD_BYTES_MAX = 64_000_000  # of one event, or of an answer that is not streamed
 HEAD_BYTES = 300  # of a body that is no answer: what the failure quotes
@@ -25,6 +27,8 @@ WHOLE, PIECE = "the answer", "a chunk of the answer"
 _decode = json.JSONDecoder(  # NaN and 1e999 are no numbers of JSON, and must not travel on
     parse_constant=lambda _: None, parse_float=lambda digits: x if math.isfinite(x := float(digits)) else None
 ).decode
+_WRAPPED = re.compile(r"(?:\ufeff|data:|[ \t])+")  # what a gateway may have put before a line once more
+_BEGINS_JSON = re.compile(r"\{|\[(?![A-Za-z])")  # as an object or a list does, and a word in brackets does not
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,17 @@ class Body:
     """How far the body of request `id` was read."""
 
     id: Id
+    dialect: Dialect
     kind: Literal["", "json", "events"] = ""
     tail: tuple[bytes, ...] = ()
     head: bytes = b""
     told: bool = False
     finished: bool = False
     """A finish_reason was read: behind it only usage and the end can come."""
+    words: str = ""
+    """What events behind the last chunk said that is no JSON: a keep-alive, or why there is no answer."""
+    memory: Any = None
+    """The dialect's own."""
 
 
 def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
@@ -54,26 +63,23 @@ def feed(body: Body, data: bytes) -> tuple[Body, list[Answer]]:
     else:
         tail, payloads = sse.feed(body.tail, data)
     if sum(map(len, tail)) > PAYLOAD_BYTES_MAX:
-        too_much = Failure(Fault.ANSWER, f"the answer is larger than {PAYLOAD_BYTES_MAX // 10**6} MB")
-        return body, [ModelFailed(body.id, too_much)]
-    return _told(replace(body, tail=tail), _events(body.id, payloads))
+        too_much = Failure(Fault.LIMIT, f"the answer is larger than {PAYLOAD_BYTES_MAX // 10**6} MB")
+        return _told(body, [ModelFailed(body.id, too_much)])
+    return _taken(body if tail == body.tail else replace(body, tail=tail), payloads)
 
 
 def finish(body: Body) -> list[Answer]:
     """The events of a body that ended in good order; the last one is final."""
     if body.kind == "json":
-        text = b"".join(body.tail).decode(errors="replace").strip()
-        read = _read(text, WHOLE)
-        if isinstance(read, Failure):
-            return [ModelFailed(body.id, read)]
-        if not isinstance(read.get("choices"), list):
-            return [ModelFailed(body.id, failures.no_answer(text))]
-        return [ModelChunks(body.id, (read,)), ModelEnded(body.id, marked=True)]
-    if body.finished:
-        return _rest(body)
-    body, events = _told(body, _events(body.id, sse.finish(body.tail)))
+        return [*_whole(body)]
+    finished = body.finished
+    body, events = _taken(body, sse.finish(body.tail))
+    if finished:  # whatever is wrong with the rest
+        return events if events and isinstance(events[-1], ModelEnded) else [*events, ModelEnded(body.id)]
     if events and isinstance(events[-1], (ModelEnded, ModelFailed)):
         return events
+    if body.words and not body.finished:
+        return [*events, ModelFailed(body.id, failures.words_alone(body.words, body.told))]
     if not body.told:
         return [ModelFailed(body.id, failures.no_answer(body.head.decode(errors="replace")))]
     return [*events, ModelEnded(body.id)]
@@ -92,7 +98,7 @@ def deadline(body: Body, events: Sequence[Answer], before: float | None, now: fl
         return soon if end in (b"}", b"]") else None
     if body.finished:
         return soon if events else before
-    return before or soon if _says_end(body.tail) else before
+    return before or soon if _says_end(body) else before
 
 
 def lapse(body: Body) -> list[Answer]:
@@ -100,25 +106,62 @@ def lapse(body: Body) -> list[Answer]:
     if body.kind == "json":
         is_whole = _is_json(b"".join(body.tail).decode(errors="replace"))
     else:
-        is_whole = body.finished or _says_end(body.tail)
+        is_whole = body.finished or _says_end(body)
     return finish(body) if is_whole else []
 
 
-def _says_end(tail: sse.Tail) -> bool:
+def _says_end(body: Body) -> bool:
     """Whether an event whose blank line did not come is the last one: it has a finish_reason, the mark or an error."""
+    tail = body.tail
     if not tail or tail[-1][-16:].rstrip()[-1:] not in (b"}", b"]") or sum(map(len, tail)) > LAST_BYTES_MAX:
         return False
-    return any(
-        payload == DONE
-        or (_is_json(payload) and (isinstance(read := _read(payload, PIECE), Failure) or finish_of(read)))
-        for payload in sse.finish(tail)
-    )
+    payload = _bare("".join(sse.finish(tail)))
+    if payload == DONE or not _is_json(payload):
+        return payload == DONE
+    after, events = _taken(body, [payload])
+    return after.finished or any(isinstance(event, ModelFailed) for event in events)
 
 
-def _rest(body: Body) -> list[Answer]:
-    """The last events of a stream that had its finish_reason."""
-    body, events = _told(body, _events(body.id, sse.finish(body.tail)))
-    return events if events and isinstance(events[-1], ModelEnded) else [*events, ModelEnded(body.id)]
+def _whole(body: Body) -> tuple[Answer, ...]:
+    """The events of an answer that is not streamed."""
+    text = b"".join(body.tail).decode(errors="replace").strip()
+    read = _read(body.dialect, text, WHOLE)
+    if isinstance(read, Failure):
+        return (ModelFailed(body.id, read),)
+    chunk = body.dialect.whole(read)
+    if chunk is None:
+        return (ModelFailed(body.id, failures.no_answer(text)),)
+    return ModelChunks(body.id, (chunk,)), ModelEnded(body.id, marked=True)
+
+
+def _taken(body: Body, payloads: Sequence[str]) -> tuple[Body, list[Answer]]:
+    """The body after these events of its stream, and what they say."""
+    objects: list[Mapping[str, Any]] = []
+    final: Answer | None = None
+    words = body.words
+    for payload in payloads:
+        if payload[0] != "{":
+            bare = _bare(payload)
+            if bare == DONE:
+                final = ModelEnded(body.id, marked=True)
+                break
+            if not bare:  # no chunk, and no piece of one: it is nobody's answer
+                words = words if payload in words else f"{words}\n{payload}"[:HEAD_BYTES]
+                continue
+            payload = bare
+        read = _read(body.dialect, payload, PIECE)
+        if isinstance(read, Failure):
+            final = ModelFailed(body.id, read)
+            break
+        objects.append(read)
+        words = ""
+    if words != body.words:
+        body = replace(body, words=words)
+    memory, chunks = body.dialect.chunks(body.memory, objects)
+    if memory is not body.memory:
+        body = replace(body, memory=memory)
+    events: list[Answer] = [ModelChunks(body.id, chunks)] if chunks else []
+    return _told(body, [*events, final] if final else events)
 
 
 def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
@@ -134,28 +177,30 @@ def _told(body: Body, events: list[Answer]) -> tuple[Body, list[Answer]]:
     return body, events
 
 
-def _events(id: Id, payloads: list[str]) -> list[Answer]:
-    chunks: list[Mapping[str, Any]] = []
-    final: Answer | None = None
-    for payload in payloads:
-        if payload == DONE:
-            final = ModelEnded(id, marked=True)
-            break
-        read = _read(payload, PIECE)
-        if isinstance(read, Failure):
-            final = ModelFailed(id, read)
-            break
-        chunks.append(read)
-    events: list[Answer] = [ModelChunks(id, coalesced(chunks))] if chunks else []
-    return [*events, final] if final else events
+def _bare(payload: str) -> str:
+    """The JSON or the end mark that an event brings, without lines of words before it; "" for words alone.
+
+    A gateway may rewrap a keep-alive as data (`data: ping`, `data: : comment`). A chunk is an object, or a list that
+    holds one: what begins as such and cannot be read is damaged, what begins otherwise is no piece of the answer.
+    `null`, numbers and strings are none either.
+    """
+    lines = payload.split("\n")
+    for at, line in enumerate(lines):
+        wrap = _WRAPPED.match(line)
+        line = line[wrap.end() :] if wrap else line
+        if line == DONE or _BEGINS_JSON.match(line):
+            return "\n".join([line, *lines[at + 1 :]])
+    return ""
 
 
-def _read(payload: str, what: str) -> Mapping[str, Any] | Failure:
+def _read(dialect: Dialect, payload: str, what: str) -> Mapping[str, Any] | Failure:
     """One JSON object, which is `what`, or what is wrong with it."""
     try:
         value = _decode(payload)
-    except (ValueError, RecursionError):
+    except ValueError:
         return Failure(Fault.ANSWER, f"{what} is not valid JSON: {failures.short(payload)}")
+    except RecursionError:
+        return _too_deep(what)
     if isinstance(value, list) and len(value) == 1:  # Gemini wraps its errors
         value = value[0]
     if not isinstance(value, dict) and what == WHOLE:
@@ -163,10 +208,12 @@ def _read(payload: str, what: str) -> Mapping[str, Any] | Failure:
     if not isinstance(value, dict):
         return Failure(Fault.ANSWER, f"{what} is no JSON object: {failures.short(payload)}")
     if payload.count("[") + payload.count("{") > NESTING_MAX and nesting(value) > NESTING_MAX:
-        return Failure(Fault.ANSWER, f"{what} is nested more than {NESTING_MAX} levels deep")
-    if value.get("error") or value.get("object") == "error" or _says_error(value):
-        return failures.in_body(payload, value)
-    return value
+        return _too_deep(what)
+    return dialect.failure(payload, value) or value
+
+
+def _too_deep(what: str) -> Failure:
+    return Failure(Fault.LIMIT, f"{what} is nested more than {NESTING_MAX} levels deep")
 
 
 def _is_json(text: str) -> bool:
@@ -175,10 +222,3 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _says_error(chunk: Mapping[str, Any]) -> bool:
-    choices = chunk.get("choices")
-    return isinstance(choices, list) and any(
-        isinstance(choice, dict) and choice.get("finish_reason") == "error" for choice in choices
-    )

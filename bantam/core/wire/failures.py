@@ -61,7 +61,7 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
     """What may help. `sent` are the parameters of the request that a server may do without."""
     if broke(failure):
         return Remedy.RETRY
-    if failure.fault in (Fault.CERTIFICATE, Fault.REQUEST):
+    if failure.fault in (Fault.CERTIFICATE, Fault.REQUEST, Fault.LIMIT):  # it would be the same, at full price
         return Remedy.STOP
     if _is_page(failure):
         return Remedy.RETRY
@@ -169,6 +169,12 @@ def no_answer(text: str) -> Failure:
         return Failure(Fault.ANSWER, "the API answered 200 with a stream that says nothing")
     kind = "a web page (HTML)" if text.lstrip()[:1] == "<" else "something that is no chat completion"
     return Failure(Fault.ANSWER, f"the API answered 200 with {kind}; is the endpoint right? {short(text)}", PAGE)
+
+
+def words_alone(text: str, told: bool) -> Failure:
+    """A stream that ended before its answer did, with words that are no JSON. `told`: a part of the answer came."""
+    how = "the answer broke off with the words" if told else "the API answered 200 with nothing but the words"
+    return Failure(Fault.ANSWER, f"{how}: {short(text)}")
 
 
 def in_body(payload: str, value: Mapping[str, Any]) -> Failure:

@@ -1,15 +1,20 @@
 """What is sent for a call to the model, by what it is for."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, assert_never
 
 from bantam.core.base.record import replace
 from bantam.core.base.settings import Config
 from bantam.core.effects import CallModel
 from bantam.core.events import Id
+from bantam.core.messages import Message
 from bantam.core.state import Agent, Purpose
 from bantam.core.tools import toolbox
 from bantam.core.window import context
+from bantam.core.wire.dialects import DIALECTS
+
+NEEDED = frozenset({"model", "stream"})  # no server can do without them
 
 
 def call(
@@ -25,9 +30,15 @@ def call(
             sent = context.summary_request(agent.messages)
         case never:
             assert_never(never)
-    offered = toolbox.definitions(config.tools) if purpose == "reply" else ()
+    told = offered(config.api, config.tools) if purpose == "reply" else ()
     asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
-    return CallModel(id, sent, offered, asked, config.timeout, left_s)
+    return CallModel(id, sent, told, asked, config.timeout, left_s, config.api)
+
+
+@cache
+def offered(api: str, names: tuple[str, ...]) -> tuple[Message, ...]:
+    """The tools of these names as a dialect tells of them: the same objects each time, for they are written once."""
+    return tuple(DIALECTS[api].tool(*tool) for tool in toolbox.offered(names))
 
 
 def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:
@@ -42,11 +53,11 @@ def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:
 
 
 def parameters(config: Config, withheld: frozenset[str], answers: bool = False) -> Mapping[str, Any]:
-    """The members of a request body beside `messages` and `tools`. `answers`: what comes may be the turn's answer."""
-    made: dict[str, Any] = {"model": config.model, "stream": config.stream}
-    if config.schema and answers:
-        named = {"name": "answer", "schema": config.schema}
-        made["response_format"] = {"type": "json_schema", "json_schema": named}
-    if config.stream:
-        made["stream_options"] = {"include_usage": True}
+    """The members of a request body beside messages and tools. `answers`: what comes may be the turn's answer."""
+    made = DIALECTS[config.api].parameters(config, answers)
     return {key: value for key, value in {**made, **config.forwarded}.items() if key not in withheld}
+
+
+def spare(config: Config, withheld: frozenset[str]) -> Collection[str]:
+    """The parameters that a request may do without, for a server that refuses one by name."""
+    return parameters(config, withheld, answers=True).keys() - NEEDED

@@ -2,8 +2,12 @@
 
 Bytes are split, never text: a line ends at CR, LF or CRLF and nowhere else (`str.splitlines` also cuts
 at U+2028, which is legal inside JSON), and only whole events are decoded, so no character is ever cut.
+
+The names of events are not told, but for one: the words of an event named `error` are given as the error
+object that other servers send, for plain words alone say nothing.
 """
 
+import json
 import re
 
 from bantam.core.base import rope
@@ -36,8 +40,9 @@ def finish(tail: Tail) -> list[str]:
 
 def _payload(block: bytes) -> str:
     if block.startswith(b"data:") and b"\n" not in block and b"\r" not in block:
-        data = block[5:]  # the common case, and the only fast one
-    else:
-        lines = (line.removeprefix(_BOM) for line in _LINE_END.split(block))
-        data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:") or line == b"data")
-    return data.decode(errors="replace").strip()
+        return block[5:].decode(errors="replace").strip()  # the common case, and the only fast one
+    lines = [line.removeprefix(_BOM) for line in _LINE_END.split(block)]
+    data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:") or line == b"data")
+    text = data.decode(errors="replace").strip()
+    is_error = any(line.startswith(b"event:") and line[6:].strip() == b"error" for line in lines)
+    return json.dumps({"error": text}) if is_error and text and text[0] not in "{[" else text

@@ -13,13 +13,13 @@ from typing import Any
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass, fields
 from bantam.core.base.settings import TOOL_NAMES, Config
+from bantam.core.wire.dialects import CHAT, DIALECTS
 from bantam.core.wire.presets import LOCAL, LOCAL_MODEL, PRESETS
 
-NEVER_FORWARDED = ("messages", "stream_options")
-NOT_YET = {  # keys of later versions, with the values that ask for nothing
+NOT_YET = {  # keys and values of later versions: the values that there are now
     "sandbox": ("", "none"),
     "render": ("", "plain"),
-    "api": ("", "chat"),
+    "api": ("", *DIALECTS),
     "fallback_models": ("",),
 }
 
@@ -62,17 +62,17 @@ def parse(found: Iterable[Entry]) -> Config | Problem:
     last = {entry.key: entry for entry in found}
     own: dict[str, Any] = {}
     forwarded: dict[str, Any] = {"temperature": 0.7}
+    dialect = DIALECTS.get(last["api"].value if "api" in last else CHAT, DIALECTS[CHAT])
     for entry in last.values():
         if entry.key == "api_key":
             continue
         if _is_key_elsewhere(entry.key):
             return Problem(f"{entry.where}: {entry.key} would be sent as it is; a key is written as api_key=…")
-        if entry.key in NEVER_FORWARDED:
+        if entry.key in dialect.MADE:
             return Problem(f"{entry.where}: {entry.key} is made by Bantam itself and cannot be set")
-        if entry.key in NOT_YET:
-            if entry.value not in NOT_YET[entry.key]:
-                return Problem(f"{entry.where}: {entry.key} is not available in this version; remove the line")
-        elif entry.key in _OWN:
+        if entry.value not in NOT_YET.get(entry.key, (entry.value,)):
+            return Problem(f"{entry.where}: {entry.key} is not available in this version; remove the line")
+        if entry.key in _OWN:
             expected, read = _OWN[entry.key]
             value = read(entry.value)
             if entry.key == "approve" and value != "never":
@@ -82,7 +82,7 @@ def parse(found: Iterable[Entry]) -> Config | Problem:
             if value is None:
                 return Problem(f"{entry.where}: {entry.key} must be {expected}, found {entry.value!r}")
             own[entry.key] = value
-        else:
+        elif entry.key not in NOT_YET:
             value = forwarded_value(entry.value)
             if entry.key == "temperature" and not _is_number(value) and value is not None:
                 return Problem(f"{entry.where}: temperature must be a number or null, found {entry.value!r}")
@@ -248,6 +248,7 @@ _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "shell_output_bytes": ("a whole number of at least 100", _count(100)),
     "context_window": ("a whole number of tokens", _count(0)),
     "provider": _one_of("", *PRESETS),
+    "api": ("the name of a dialect", lambda text: text or CHAT),
     "save": ("true or false", _bool),
     "logs_keep": ("a whole number", _count(0)),
     "approve": ("never, ask or rules", lambda text: text or "never"),

@@ -392,6 +392,6 @@ def _load(endpoint: str, environ: Mapping[str, str]) -> None:
         prompts.slash("/help")
         prompts.is_private("")
         address.proxy_for(endpoint, environ)
-        address.target(endpoint)
+        address.target(endpoint, "")
     gc.freeze()
     gc.enable()

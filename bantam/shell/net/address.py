@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from bantam.core.base.record import dataclass
 from bantam.core.events import Failure, Fault
 from bantam.core.rules import credentials
+from bantam.core.wire.dialects import PATHS
 
-PATH = "/chat/completions"
 USER_AGENT = "Mozilla/5.0 (compatible; Bantam/1.0)"
 
 
@@ -32,8 +32,8 @@ class Proxy:
     login: str = ""
 
 
-def target(endpoint: str) -> Target | Failure:
-    """The address behind an endpoint: a base URL, or the whole one, with or without a slash or a query."""
+def target(endpoint: str, path: str) -> Target | Failure:
+    """The address of `path` behind an endpoint: a base URL, or a whole one, with or without a slash or a query."""
     plain = shown(endpoint)
     try:
         parts = urlsplit(endpoint)
@@ -42,8 +42,8 @@ def target(endpoint: str) -> Target | Failure:
         host = None
     if not host or parts.scheme not in ("http", "https") or re.search(r"[\x00-\x20\x7f\\]", endpoint):
         return Failure(Fault.REQUEST, f"endpoint={plain} is no URL of an API, such as https://api.openai.com/v1")
-    path = parts.path.rstrip("/").removesuffix(PATH) + PATH
-    return Target(urlunsplit((parts.scheme, _authority(parts), path, parts.query, "")), plain, _login(parts))
+    whole = _base(parts.path) + path
+    return Target(urlunsplit((parts.scheme, _authority(parts), whole, parts.query, "")), plain, _login(parts))
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> Proxy | Failure | None:
@@ -68,12 +68,18 @@ def basic(login: str) -> str:
 
 
 def shown(url: str) -> str:
-    """A URL without user, password, query and the path that every call has."""
-    return re.split(r"[?#]", without_login(url))[0].rstrip("/").removesuffix(PATH)
+    """A URL without user, password, query and the path that calls have."""
+    return _base(re.split(r"[?#]", without_login(url))[0])
 
 
 def without_login(url: str) -> str:
     return re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", r"\1", url, flags=re.I)
+
+
+def _base(path: str) -> str:
+    """A path, or a URL, without what a dialect has behind the endpoint."""
+    path = path.rstrip("/")
+    return next((path.removesuffix(end) for end in PATHS if path.endswith(end)), path)
 
 
 def _authority(parts: SplitResult) -> str:

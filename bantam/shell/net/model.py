@@ -1,7 +1,7 @@
 """Performs `CallModel`: one POST, and its answer as it comes.
 
-It decides nothing: bytes go into `core.body`, whose events go out; what fails becomes `ModelFailed`. It
-never raises, and cancelled it leaves no socket and no task. Importing it does not import aiohttp.
+It decides nothing and knows no dialect: bytes go into `core.wire.body`, whose events go out; what fails becomes
+`ModelFailed`. It never raises, and cancelled it leaves no socket and no task. Importing it does not import aiohttp.
 """
 
 import gc
@@ -16,6 +16,8 @@ from bantam.core.events import Event, Failure, Fault, Id, ModelEnded, ModelFaile
 from bantam.core.messages import Message
 from bantam.core.rules.redact import Redactor
 from bantam.core.wire.body import Body, deadline, feed, finish, lapse
+from bantam.core.wire.dialect import Dialect, Listed, Sent
+from bantam.core.wire.dialects import DIALECTS
 from bantam.shell.net import address
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ HEADERS = {
     "User-Agent": address.USER_AGENT,
 }
 
+Kept = dict[int, tuple[Message, bytes]]
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _loading = threading.Lock()
 
@@ -83,7 +86,8 @@ class Model:
         """Any number of `ModelChunks`, then one `ModelEnded` or `ModelFailed`."""
         from bantam.shell.net import http
 
-        post = self._post(request)
+        dialect = DIALECTS[request.api]
+        post = self._post(request, dialect)
         if isinstance(post, Failure):
             yield self._failed(request, post)
             return
@@ -95,7 +99,7 @@ class Model:
                 if isinstance(opened, Failure):
                     yield self._failed(request, opened)
                     return
-                response, body, until = opened, Body(request.id), None
+                response, body, until = opened, Body(request.id, dialect), None
                 while True:
                     data = await (response.content.readany() if until is None else http.read(response, until))
                     if data:
@@ -126,14 +130,14 @@ class Model:
         if client:
             await client.close()
 
-    def _post(self, request: CallModel) -> "http.Post | Failure":
+    def _post(self, request: CallModel, dialect: Dialect) -> "http.Post | Failure":
         """The request as it will be sent."""
         from bantam.shell.net import http
 
-        target = address.target(self.endpoint)
+        target = address.target(self.endpoint, dialect.PATH)
         if isinstance(target, Failure):
             return target
-        headers = dict(HEADERS)
+        headers = {**HEADERS, **dialect.HEADERS}
         if self.key:
             if not (self.key.isascii() and self.key.isprintable()):
                 return Failure(Fault.REQUEST, "the API key holds a character that no header can carry")
@@ -144,7 +148,7 @@ class Model:
         if isinstance(proxy, Failure):
             return proxy
         try:
-            body = self._bodies.of(request)
+            body = self._bodies.of(request, dialect.sent(request))
         except (TypeError, ValueError, RecursionError) as error:
             return Failure(Fault.REQUEST, f"the request cannot be written as JSON: {error}")
         return http.Post(target, headers, body, request.timeout_s, proxy)
@@ -155,34 +159,43 @@ class Model:
 
 
 class Bodies:
-    """Request bodies. A message is encoded once and its bytes are kept, so a turn's cost does not grow.
+    """Request bodies. A part of a list is written once and its bytes are kept, so a turn's cost does not grow.
 
     They are found by identity: the messages of a conversation are the same objects in each of its requests.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Id, dict[int, tuple[Message, bytes]]] = {}
+        self._kept: dict[Id, dict[tuple[str, str], Kept]] = {}
 
-    def of(self, request: CallModel) -> list[bytes]:
+    def of(self, request: CallModel, sent: Sent) -> list[bytes]:
         """The JSON of a request, in pieces: joining them would cost more than all the rest.
 
         Raises TypeError, ValueError or RecursionError for what JSON cannot say.
         """
         agent = request.id[:-1]
         old = self._kept.get(agent, {})
-        parts = (*request.messages, *request.tools)
-        # the message is kept with its bytes: as long as it lives, nothing else can have its id
-        kept = {id(part): old.get(id(part)) or (part, _encode(part).encode()) for part in parts}
         # an agent that calls has no subagents at work, so what is kept for those can go too
         self._kept = {path: other for path, other in self._kept.items() if path[: len(agent)] != agent}
-        self._kept[agent] = kept
-        parameters = _encode(dict(request.parameters)).encode()[1:-1]
-        pieces = [b"{", parameters, b"," if parameters else b"", b'"messages":[']
-        pieces += _listed(kept, request.messages)
-        if request.tools:
-            pieces += [b'],"tools":[', *_listed(kept, request.tools)]
-        return [*pieces, b"]}"]
+        kept = self._kept[agent] = {}
+        members = _encode(dict(sent.members)).encode()[1:-1]
+        pieces = [b"{", members]
+        for listed in sent.lists:
+            place = request.api, listed.name  # another dialect writes the same message otherwise
+            written = kept[place] = _written(listed, old.get(place, {}))
+            pieces += [b"," if len(pieces) > 2 or members else b"", f'"{listed.name}":['.encode()]
+            pieces += _joined(written, listed.parts)
+            pieces.append(b"]")
+        return [*pieces, b"}"]
 
 
-def _listed(kept: dict[int, tuple[Message, bytes]], parts: Iterable[Message]) -> list[bytes]:
-    return [piece for part in parts for piece in (kept[id(part)][1], b",")][:-1]
+def _written(listed: Listed, old: Kept) -> Kept:
+    # a part is kept with its bytes: as long as it lives, nothing else can have its id
+    return {id(part): old.get(id(part)) or (part, _items(listed, part)) for part in listed.parts}
+
+
+def _items(listed: Listed, part: Message) -> bytes:
+    return b",".join([_encode(item).encode() for item in listed.items(part)])
+
+
+def _joined(written: Kept, parts: Iterable[Message]) -> list[bytes]:
+    return [piece for part in parts if (data := written[id(part)][1]) for piece in (data, b",")][:-1]

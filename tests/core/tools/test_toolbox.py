@@ -107,11 +107,11 @@ def test_an_empty_prompt_is_explained() -> None:
 
 
 def test_a_model_is_told_of_the_tools_that_are_on() -> None:
-    offered = [tool["function"] for tool in toolbox.definitions(TOOL_NAMES)]
-    assert [tool["name"] for tool in offered] == [*TOOL_NAMES]
-    assert [tool["parameters"]["required"] for tool in offered] == [["command"], ["prompt"]]
-    assert [tool["function"]["name"] for tool in toolbox.definitions(("run_subagent",))] == ["run_subagent"]
-    assert toolbox.definitions(()) == ()
+    offered = toolbox.offered(TOOL_NAMES)
+    assert [name for name, *_ in offered] == [*TOOL_NAMES]
+    assert [schema["required"] for *_, schema in offered] == [["command"], ["prompt"]]
+    assert [name for name, *_ in toolbox.offered(("run_subagent",))] == ["run_subagent"]
+    assert toolbox.offered(()) == ()
 
 
 # --- what a command printed

@@ -1,6 +1,7 @@
 """Deltas -> a message: however an answer is cut, it is the same answer, and nothing unknown is lost."""
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -183,6 +184,40 @@ def test_a_late_member_of_a_call_joins_it() -> None:
     late = {"index": 0, "extra_content": {"google": {"thought_signature": "s"}}}
     message = message_of({"tool_calls": [call("{}", index=0, id="a")]}, {"tool_calls": [late]})
     assert message["tool_calls"] == [call("{}", id="a", extra_content={"google": {"thought_signature": "s"}})]
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(["index", "id", "both"]), st.integers(1, 40))
+def test_calls_that_grow_side_by_side_stay_apart(chance: random.Random, told: str, count: int) -> None:
+    """Pieces of one call keep their order; those of others come between them, in one delta or another."""
+    meant = [json.dumps({"command": f"echo {n}"}) for n in range(count)]
+    marks = [
+        {"index": {"index": n}, "id": {"id": f"c{n}"}}.get(told, {"index": n, "id": f"c{n}"}) for n in range(count)
+    ]
+    items = [
+        [call("", **mark)] + [piece(letter, **mark) for letter in text] for text, mark in zip(meant, marks, strict=True)
+    ]
+    order = [n for n, own in enumerate(items) for _ in own[1:]]
+    chance.shuffle(order)
+    deltas = [{"tool_calls": [own.pop(0)]} for own in items]
+    while order:
+        some = [order.pop() for _ in range(min(len(order), chance.randint(1, 3)))]
+        deltas.append({"tool_calls": [items[n].pop(0) for n in some]})
+    assert arguments(message_of(*deltas)) == meant
+
+
+def test_a_call_that_gets_its_index_late_is_found_by_it() -> None:
+    message = message_of(
+        {"tool_calls": [call("{", id="a")]},
+        {"tool_calls": [piece("", id="a", index=3)]},
+        {"tool_calls": [call("[", id="b", index=4)]},
+        {"tool_calls": [piece("}", index=3)]},
+    )
+    assert arguments(message) == ["{}", "["]
+
+
+def test_a_null_between_pieces_of_arguments_takes_nothing_away() -> None:
+    pieces = ({"function": {"arguments": text}, "index": 0} for text in ("{", None, "}"))
+    assert arguments(message_of(*({"tool_calls": [one]} for one in pieces))) == ["{}"]
 
 
 def test_what_is_no_function_call_is_none() -> None:

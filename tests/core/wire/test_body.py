@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bantam.core.events import Answer, Failure, Fault, ModelChunks, ModelEnded, ModelFailed
-from bantam.core.wire import assemble, failures
+from bantam.core.wire import assemble, chat, failures
 from bantam.core.wire.body import PAYLOAD_BYTES_MAX, REST_S, Body, deadline, feed, finish, lapse
 from tests import servers
 from tests.servers import Dice, read
@@ -75,7 +75,7 @@ def fault(body: bytes) -> Failure:
 
 
 def test_nothing_behind_the_end_mark_is_read() -> None:
-    _, events = feed(Body(ID), b'data: [DONE]\n\ndata: {"choices": []}\n\n')
+    _, events = feed(Body(ID, chat), b'data: [DONE]\n\ndata: {"choices": []}\n\n')
     assert events == [ModelEnded(ID, marked=True)]
 
 
@@ -118,9 +118,9 @@ def test_json_of_another_kind_is_no_answer() -> None:
 
 def test_a_broken_chunk_is_named_and_quoted() -> None:
     assert fault(b'data: {"choices": [{"del\n\n').text == 'a chunk of the answer is not valid JSON: {"choices": [{"del'
-    assert fault(b"data: 5\n\n").text == "a chunk of the answer is no JSON object: 5"
+    assert fault(b"data: [5]\n\n").text == "a chunk of the answer is no JSON object: [5]"
     assert fault(b'{"choices": [').text == 'the answer is not valid JSON: {"choices": ['
-    assert {fault(body).status for body in (b"data: {\n\n", b"data: 5\n\n", b'{"choices": [')} == {0}
+    assert {fault(body).status for body in (b"data: {\n\n", b"data: [5]\n\n", b'{"choices": [')} == {0}
 
 
 def test_an_error_inside_a_stream_keeps_its_status() -> None:
@@ -140,6 +140,7 @@ def test_text_before_an_error_is_told() -> None:
 def test_nesting_has_a_limit(levels: int) -> None:
     events = told(b'data: {"a": ' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}\n\n")
     assert isinstance(events[0], ModelChunks if levels <= 100 else ModelFailed)
+    assert not isinstance(events[0], ModelFailed) or events[0].failure.fault is Fault.LIMIT
 
 
 def test_many_brackets_are_not_deep_nesting() -> None:
@@ -152,18 +153,107 @@ def test_what_is_no_json_number_becomes_null() -> None:
 
 
 def test_the_end_of_a_body_that_never_began() -> None:
-    assert isinstance(finish(Body(ID))[-1], ModelFailed)
+    assert isinstance(finish(Body(ID, chat))[-1], ModelFailed)
 
 
 @pytest.mark.parametrize("start", [b"data: ", b'{"choices": "'])
 def test_one_endless_event_ends_the_answer_and_not_the_memory(start: bytes) -> None:
-    state, events = feed(Body(ID), start)
+    state, events = feed(Body(ID, chat), start)
     piece, fed = b"a" * 1_000_000, 0
     while not events:
         state, events = feed(state, piece)
         fed += len(piece)
-    assert fed <= PAYLOAD_BYTES_MAX + 2 * len(piece)
-    assert isinstance(events[-1], ModelFailed)
+    assert PAYLOAD_BYTES_MAX - len(piece) <= fed <= PAYLOAD_BYTES_MAX + 2 * len(piece)
+    assert events == [ModelFailed(ID, Failure(Fault.LIMIT, "the answer is larger than 64 MB"))]
+
+
+def test_one_endless_event_behind_a_whole_answer_ends_it_well() -> None:
+    state, events = feed(Body(ID, chat), data_of(LAST))
+    assert isinstance(events[-1], ModelChunks)
+    half = b"a" * (PAYLOAD_BYTES_MAX // 2 + 1)
+    state, events = feed(state, b"data: " + half)
+    assert not events
+    assert feed(state, half)[1] == [ModelEnded(ID)]
+
+
+# --- what is nobody's answer
+
+
+@given(tapes, st.data(), st.booleans(), st.sampled_from([b"\n", b"\r\n", b"\r"]))
+def test_words_between_the_events_of_any_stream_change_nothing(
+    dice: Dice, data: st.DataObject, marked: bool, end: bytes
+) -> None:
+    """Broken streams and those with errors, too. What stands behind the last event is another matter."""
+    parts = servers.chunks(dice, servers.reply(dice), servers.style(dice), ends=data.draw(st.booleans()))
+    if data.draw(st.booleans()):
+        parts.insert(dice.number(len(parts)), servers.pick(dice, servers.ERRORS))
+    plain = [data_of(part) for part in parts] + [b"data: [DONE]\n\n"] * marked
+    if data.draw(st.booleans()):
+        plain.insert(dice.number(len(plain)), b'data: {"choices": [{"delta": {"con\n\n')
+    noisy = list[bytes]()
+    for event in plain:
+        words = data.draw(st.lists(st.sampled_from(servers.NOISE), max_size=2))
+        noisy += [*(word + b"\n\n" for word in words), event]
+    body = b"".join(noisy).replace(b"\n", end)
+    assert meaning(read(ID, data.draw(parts_of(body)))) == meaning(read(ID, [b"".join(plain)]))
+
+
+@given(st.sampled_from(servers.NOISE), st.sampled_from([b"", b"\n", b"\n\n", b"\r\n\r\n"]))
+def test_words_behind_a_finish_reason_change_nothing(word: bytes, end: bytes) -> None:
+    body, until = waits(data_of(LAST), word + end)
+    assert until == REST_S
+    assert lapse(body) == finish(body) == [ModelEnded(ID)]
+
+
+@given(st.sampled_from(servers.NOISE), st.sampled_from([b"", b"\n", b"\n\n"]))
+def test_words_are_not_the_end_of_an_answer(word: bytes, end: bytes) -> None:
+    text = data_of({"choices": [{"delta": {"content": "a"}}]})
+    body, until = waits(text, word + end)
+    assert until is None
+    assert lapse(body) == []
+    said = finish(body)[-1]
+    assert isinstance(said, ModelFailed)
+    assert "broke off with the words: " in said.failure.text
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("before", [b"", b": hi\n\n", b"data: ping\n\n"])
+def test_a_stream_of_words_alone_is_a_failure_that_quotes_them(before: bytes, end: bytes) -> None:
+    told = fault(before + b"data: Internal Server Error" + end)
+    assert told.text.startswith("the API answered 200 with nothing but the words: ")
+    assert told.text.endswith("Internal Server Error")
+    assert (told.fault, told.status) == (Fault.ANSWER, 0)
+
+
+def test_the_words_of_an_event_named_error_are_an_error() -> None:
+    text = data_of({"choices": [{"delta": {"content": "a"}}]})
+    for name in (b"event: error", b"event:error"):
+        _, failed = told(text + name + b"\ndata: upstream went away\n\ndata: [DONE]\n\n")
+        assert isinstance(failed, ModelFailed)
+        assert failures.explain(failed.failure) == "upstream went away"
+    assert told(text + b"event: error\ndata:\n\ndata: [DONE]\n\n")[-1] == ModelEnded(ID, marked=True)
+
+
+def test_words_are_no_sign_that_an_answer_began() -> None:
+    state, events = feed(Body(ID, chat), b"data: ping\n\n")
+    assert (state.told, events) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [b"data: data: %s", b"data: : ping\ndata: %s", b"data: \xef\xbb\xbf%s", b"data: ping\ndata:\ndata: data:%s"],
+)
+def test_a_chunk_that_was_rewrapped_is_a_chunk(wrapped: bytes) -> None:
+    chunk = {"choices": [{"delta": {"content": "a"}}]}
+    body = b"".join(wrapped % part + b"\n\n" for part in (json.dumps(chunk).encode(), b"[DONE]"))
+    assert told(body) == [ModelChunks(ID, (chunk,)), ModelEnded(ID, marked=True)]
+
+
+@pytest.mark.parametrize(
+    "half", [b'{"choices": [{"del', b"{", b"[", b"[{", b"{ping}", b"[1", b'{"a": 1}]', b": x\ndata: {"]
+)
+def test_what_begins_as_json_and_cannot_be_read_is_damaged(half: bytes) -> None:
+    assert "a chunk of the answer is not valid JSON" in fault(b"data: " + half + b"\n\n").text
 
 
 # --- silence behind an answer
@@ -173,7 +263,7 @@ LAST = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 
 def waits(*reads: bytes, timeout_s: float = 300) -> tuple[Body, float | None]:
     """A body after some reads, a second apart, and the time at which its rest is given up."""
-    body, until = Body(ID), None
+    body, until = Body(ID, chat), None
     for now, data in enumerate(reads):
         body, events = feed(body, data)
         until = deadline(body, events, until, float(now), timeout_s)

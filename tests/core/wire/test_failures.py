@@ -61,6 +61,7 @@ def test_permanent_answers_stop(status: int) -> None:
         (Failure(Fault.SILENCE, "nothing for 300 s"), Remedy.RETRY),
         (Failure(Fault.CERTIFICATE, "expired"), Remedy.STOP),
         (Failure(Fault.REQUEST, "bad URL"), Remedy.STOP),
+        (Failure(Fault.LIMIT, "the answer is larger than 64 MB"), Remedy.STOP),
         (Failure(Fault.ANSWER, "neither text nor calls"), Remedy.RETRY),
         (Failure(Fault.ANSWER, "overloaded", 529), Remedy.RETRY),
         (Failure(Fault.ANSWER, "no such model", 404), Remedy.STOP),
@@ -125,6 +126,14 @@ def test_what_some_other_program_says_is_tried_twice_again_and_then_stays(text: 
     assert failures.retries_max(page) == 2
     assert failures.used_up(page) is Reason.FAILED
     assert "is the endpoint right?" in failures.explain(page)
+
+
+def test_words_alone_are_quoted_and_may_pass() -> None:
+    for told in (False, True):
+        alone = failures.words_alone("\nInternal Server\nError", told)
+        assert failures.explain(alone).endswith("the words: Internal Server Error")
+        assert failures.delay(9, alone) == (34, 0)
+        assert failures.remedy(failures.words_alone("insufficient_quota", told)) is Remedy.STOP
 
 
 @pytest.mark.parametrize("text", ["", " \n", ": ping\n\n", "data: \n\n"])

@@ -43,6 +43,7 @@ GOOD = {
     "shell_output_bytes": ("100", "5000"),
     "context_window": ("0", "32000"),
     "provider": ("", *PRESETS),
+    "api": ("", "chat"),
     "save": ("false",),
     "logs_keep": ("0", "7"),
     "approve": ("never", "ask", "allow git *; deny rm *"),
@@ -79,6 +80,7 @@ BAD = {
     "messages": ("[]",),
     "stream_options": ("{}",),
     "sandbox": ("bwrap",),
+    "api": ("responses", "Chat"),
     "render": ("markdown",),
     "max_seconds": ("-1", "long", "inf"),
     "max_tokens_total": ("-1", "1.5"),
@@ -129,6 +131,11 @@ def test_any_text_is_a_configuration_or_a_problem_that_says_where(text: str) -> 
 
 def test_a_later_versions_key_that_asks_for_nothing_is_taken() -> None:
     assert read("sandbox=none\nrender=plain\n") == Config()
+
+
+def test_a_dialect_of_a_later_version_is_said_to_be_one() -> None:
+    problem = config.parse(entries("api=responses"))
+    assert problem == Problem("model.cfg, line 1: api is not available in this version; remove the line")
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values])

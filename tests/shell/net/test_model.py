@@ -26,6 +26,7 @@ from bantam.core.effects import CallModel
 from bantam.core.events import Event, Failure, Fault, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import Message, text_of
 from bantam.core.rules.redact import Redactor
+from bantam.core.wire import chat
 from bantam.core.wire.assemble import Partial, finished, merge
 from bantam.shell.net import address, http
 from bantam.shell.net.model import Model
@@ -197,7 +198,7 @@ def test_without_tools_parameters_or_key_nothing_stands_for_them() -> None:
     ],
 )
 def test_an_endpoint_is_a_base_or_the_whole(endpoint: str, url: str) -> None:
-    target = address.target(endpoint)
+    target = address.target(endpoint, chat.PATH)
     assert isinstance(target, address.Target)
     assert target.url == url
     assert target.login == ("u:p@" if "@" in endpoint else "")

@@ -274,7 +274,7 @@ def test_chunks_that_say_nothing(empty: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", ['{"choices": [{"delta": {"content": "hal', "5", "null", '"ping"', "hello", "[1, 2]", "{]"]
+    "broken", ['{"choices": [{"delta": {"content": "hal', "[1, 2]", "{]", '{"a": 1} and', "[", '[{"choices"']
 )
 def test_a_broken_chunk_is_named_and_the_call_made_again(broken: str) -> None:
     one = told([Reply(chunks=[chunk({"content": "half"}), broken, finished("no")]), GOOD])
@@ -282,6 +282,48 @@ def test_a_broken_chunk_is_named_and_the_call_made_again(broken: str) -> None:
     (why,) = one.retries
     assert why.startswith("a chunk of the answer is no")
     assert why.endswith(broken)
+
+
+@pytest.mark.parametrize("word", servers.NOISE, ids=repr)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_an_event_that_is_no_json_is_nobodys_answer(word: bytes, end: bytes) -> None:
+    """Wherever it stands: a gateway has rewrapped a keep-alive as data."""
+    pieces = [data(chunk({"content": TEXT[:3]})), data(chunk({"content": TEXT[3:]})), LAST, DONE]
+    body = b"".join(word + b"\n\n" + piece for piece in pieces).replace(b"\n", end)
+    one = told([Reply(body=body, write_bytes=11), Reply("asked twice")])
+    assert (one.reason, one.text, one.retries, len(one.requests)) == (Reason.DONE, TEXT, [], 1)
+
+
+@pytest.mark.parametrize("before", [b"", OPEN_END])
+@pytest.mark.parametrize("name", [b"", b"event: error\n"])
+@pytest.mark.parametrize("end", [b"", b"\n\n"])
+def test_words_in_place_of_an_answer_are_quoted_and_the_call_made_again(before: bytes, name: bytes, end: bytes) -> None:
+    one = told([Reply(body=before + name + b"data: Internal Server Error" + end), GOOD])
+    assert (one.reason, one.text, len(one.requests)) == (Reason.DONE, TEXT, 2)
+    assert "Internal Server Error" in one.retries[0]
+
+
+def deep(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+BEYOND: dict[str, Reply] = {  # a megabyte a write, or the server needs longer than Bantam
+    "an event": Reply(body=b"data: " + b"a" * 65_000_000, write_bytes=1_000_000),
+    "an event in its middle": Reply(body=OPEN_END + b"data: " + b"a" * 65_000_000, write_bytes=1_000_000),
+    "an object": Reply(body=b'{"choices": "' + b"a" * 65_000_000, write_bytes=1_000_000),
+    "levels of an event": Reply(body=OPEN_END + b"data: " + deep(101) + b"\n\n" + DONE),
+    "levels of an object": Reply(body=deep(101)),
+    "levels beyond what can be read": Reply(body=b"data: " + deep(200_000) + b"\n\n" + DONE),
+}
+
+
+@pytest.mark.parametrize("kind", BEYOND)
+def test_an_answer_beyond_a_bound_is_told_once(kind: str) -> None:
+    """Asked for again, it would be the same at the same price."""
+    one = told([BEYOND[kind], Reply("asked twice")])
+    assert (one.reason, one.slept_s, len(one.requests), len(one.messages)) == (Reason.FAILED, [], 1, 2)
+    (words,) = one.notices
+    assert "larger than 64 MB" in words or "more than 100 levels deep" in words
 
 
 # --- errors behind the status line
