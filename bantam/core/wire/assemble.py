@@ -11,7 +11,8 @@ from typing import Any
 from bantam.core.base import rope
 from bantam.core.base.record import dataclass, field, replace
 from bantam.core.base.texts import paired
-from bantam.core.messages import Message, calls_of, json_object, text_of
+from bantam.core.base.trie import Trie
+from bantam.core.messages import Message, json_object, text_of
 
 STREAMS = frozenset(
     {"content", "arguments", "reasoning", "reasoning_content", "refusal", "text", "summary", "thinking"}
@@ -28,6 +29,12 @@ class Partial:
     finish: str = ""
     """The finish_reason, once there was one."""
     usage: Mapping[str, Any] = field(default_factory=dict)
+    calls: Trie[Mapping[str, Any]] = field(default_factory=Trie)
+    """The tool calls by their places, as `(place,)`; not in `message`, for there may be thousands."""
+    ids: tuple[frozenset[str], ...] = ()
+    """The ids that calls have, in sets whose sizes fall by halves, as the pieces of a rope."""
+    top: int | None = -1
+    """The highest `index` of a call; None if one has no number."""
 
 
 def merge(partial: Partial, chunk: Mapping[str, Any]) -> Partial:
@@ -38,7 +45,10 @@ def merge(partial: Partial, chunk: Mapping[str, Any]) -> Partial:
     if finish := finish_of(chunk):
         partial = replace(partial, finish=finish)
     said = {key: value for key, value in _delta(_choice(chunk)).items() if value is not None}
-    return replace(partial, message=_merged(partial.message, said)) if said else partial
+    items = said.pop("tool_calls", None)
+    if said:
+        partial = replace(partial, message=_merged(partial.message, said))
+    return _with_calls(partial, items) if isinstance(items, (list, tuple)) and items else partial
 
 
 def finish_of(chunk: Mapping[str, Any]) -> str:
@@ -60,11 +70,10 @@ def finished(partial: Partial) -> Message:
     message = {**_joined(partial.message), "role": "assistant"}  # many streams do not say the role
     message.pop("function_call", None)  # the format of 2023, which some servers send beside tool_calls
     calls = [
-        {key: value for key, value in call.items() if key != "index"}
-        for call in calls_of(message)
+        {key: _joined(value) for key, value in call.items() if key != "index"}
+        for _, call in sorted(partial.calls.items())
         if call.get("function")
     ]
-    message.pop("tool_calls", None)
     return {**message, **({"tool_calls": calls} if calls else {})}
 
 
@@ -140,7 +149,7 @@ def _value(key: str, old: Any, new: Any) -> Any:
     if isinstance(new, (list, tuple)):
         if key == "content" and isinstance(old, tuple) and any(old):  # plain text, then parts of content
             old = [{"type": "text", "text": old}]
-        return _items(key, old if isinstance(old, list) else [], new)
+        return _items(old if isinstance(old, list) else [], new)
     return new
 
 
@@ -159,10 +168,10 @@ def _with_text(parts: Sequence[Any], text: str) -> list[Any]:
     return [*parts, {"type": "text", "text": (text,)}]
 
 
-def _items(key: str, old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+def _items(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     items = list(old)
     for item in new:
-        at = _place(key, items, item, len(old)) if isinstance(item, Mapping) else None
+        at = _place(items, item, len(old)) if isinstance(item, Mapping) else None
         if at is not None:
             items[at] = _merged(items[at], item)
         else:
@@ -170,24 +179,78 @@ def _items(key: str, old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     return items
 
 
-def _place(key: str, items: Sequence[Any], item: Mapping[str, Any], earlier: int) -> int | None:
-    """Which item of the list a delta continues; None for a new one.
+def _place(items: Sequence[Any], item: Mapping[str, Any], earlier: int) -> int | None:
+    """Which item of a list a delta continues, by id and `index`, as far as they are known; None for a new one.
 
-    By id and `index`, as far as they are known, else (tool calls of servers that send neither) the last
-    one. A different id beside a name is a new call even at an old index: Gemini sends `index: 0` for all
-    its parallel calls. So is a named call behind one whose arguments are already whole. Two items of one
-    delta are two, nameless pieces of a call apart: `earlier` items are from deltas before.
+    Two items of one delta are two: `earlier` items are from deltas before.
     """
-    is_piece = key == "tool_calls" and not _name(item)
-    known = [at for at, old in enumerate(items if is_piece else items[:earlier]) if isinstance(old, Mapping)]
     id, index = item.get("id"), item.get("index")
-    if id and (same := [at for at in known if items[at].get("id") == id]):
-        known = same
-    elif index is None and key != "tool_calls":
+    if index is None and not id:
         return None
-    if index is not None:
-        known = [at for at in known if items[at].get("index", index) == index]
-    return None if not known or _starts_call(items[known[-1]], item) else known[-1]
+    known = [at for at in range(earlier) if isinstance(items[at], Mapping)]
+    same = [at for at in known if items[at].get("id") == id] if id else []
+    if index is None and not same:
+        return None
+    return next((at for at in reversed(same or known) if _is_index(items[at], index)), None)
+
+
+def _is_index(old: Mapping[str, Any], index: Any) -> bool:
+    return index is None or bool(old.get("index", index) == index)
+
+
+def _with_calls(partial: Partial, items: Sequence[Any]) -> Partial:
+    """With deltas of tool calls. What is no object is no call."""
+    calls, ids, top = partial.calls, partial.ids, partial.top
+    earlier = len(calls)
+    for item in items:
+        if not isinstance(item, Mapping):
+            continue
+        is_piece = not _name(item)
+        known, seen = (len(calls), ids) if is_piece else (earlier, partial.ids)
+        at = _place_of_call(calls, seen, top, item, known)
+        call = _merged({} if at is None else calls[at,], item)
+        id, index = call.get("id"), call.get("index")
+        calls = calls.put((len(calls) if at is None else at,), call)
+        ids = _noted(ids, repr(id)) if id and not _is_noted(ids, repr(id)) else ids
+        top = None if top is None or type(index) is not int else max(top, index)
+    return replace(partial, calls=calls, ids=ids, top=top)
+
+
+def _place_of_call(
+    calls: Trie[Mapping[str, Any]],
+    ids: tuple[frozenset[str], ...],
+    top: int | None,
+    item: Mapping[str, Any],
+    known: int,
+) -> int | None:
+    """Which of the first `known` calls a delta continues; None for a new one.
+
+    By id and `index`, as far as they are known, else (servers that send neither) the last one. A different id beside
+    a name is a new call even at an old index: Gemini sends `index: 0` for all its parallel calls. So is a named call
+    behind one whose arguments are already whole. Two items of one delta are two, nameless pieces of a call apart.
+
+    The search goes backwards and ends at once for what all servers do: the last call goes on, or a new one begins.
+    """
+    id, index = item.get("id"), item.get("index")
+    if top is not None and type(index) is int and index > top:
+        return None
+    has_id = bool(id) and _is_noted(ids, repr(id))
+    for at in range(known - 1, -1, -1):
+        call = calls[at,]
+        if (not has_id or call.get("id") == id) and _is_index(call, index):
+            return None if _starts_call(call, item) else at
+    return None
+
+
+def _noted(sets: tuple[frozenset[str], ...], name: str) -> tuple[frozenset[str], ...]:
+    new = frozenset({name})
+    while sets and len(sets[-1]) <= 2 * len(new):
+        sets, new = sets[:-1], sets[-1] | new
+    return (*sets, new)
+
+
+def _is_noted(sets: tuple[frozenset[str], ...], name: str) -> bool:
+    return any(name in names for names in sets)
 
 
 def _name(call: Mapping[str, Any]) -> Any:

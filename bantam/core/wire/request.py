@@ -9,11 +9,18 @@ from bantam.core.effects import CallModel
 from bantam.core.events import Id
 from bantam.core.state import Agent, Purpose
 from bantam.core.tools import toolbox
+from bantam.core.tools.table import Toolbox
 from bantam.core.window import context
 
 
 def call(
-    agent: Agent, id: Id, purpose: Purpose, config: Config, withheld: frozenset[str], left_s: float | None
+    agent: Agent,
+    id: Id,
+    purpose: Purpose,
+    config: Config,
+    tools: Toolbox,
+    withheld: frozenset[str],
+    left_s: float | None,
 ) -> CallModel:
     """The request of an agent: the conversation, or the question about it. Tools and the schema are for replies."""
     match purpose:
@@ -25,7 +32,7 @@ def call(
             sent = context.summary_request(agent.messages)
         case never:
             assert_never(never)
-    offered = toolbox.definitions(config.tools) if purpose == "reply" else ()
+    offered = toolbox.definitions(config.tools, tools) if purpose == "reply" else ()
     asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
     return CallModel(id, sent, offered, asked, config.timeout, left_s)
 
