@@ -10,7 +10,8 @@ from bantam.core.effects import CallModel
 from bantam.core.events import Id
 from bantam.core.messages import Message
 from bantam.core.state import Agent, Purpose
-from bantam.core.tools import toolbox
+from bantam.core.tools import table
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.window import context
 from bantam.core.wire.dialects import DIALECTS
 
@@ -18,7 +19,13 @@ NEEDED = frozenset({"model", "stream"})  # no server can do without them
 
 
 def call(
-    agent: Agent, id: Id, purpose: Purpose, config: Config, withheld: frozenset[str], left_s: float | None
+    agent: Agent,
+    id: Id,
+    purpose: Purpose,
+    config: Config,
+    tools: Toolbox,
+    withheld: frozenset[str],
+    left_s: float | None,
 ) -> CallModel:
     """The request of an agent: the conversation, or the question about it. Tools and the schema are for replies."""
     match purpose:
@@ -30,15 +37,24 @@ def call(
             sent = context.summary_request(agent.messages)
         case never:
             assert_never(never)
-    told = offered(config.api, config.tools) if purpose == "reply" else ()
+    told = offered(config.api, config.tools, tools) if purpose == "reply" else ()
     asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
     return CallModel(id, sent, told, asked, config.timeout, left_s, config.api)
 
 
+def offered(api: str, names: tuple[str, ...], tools: Toolbox = BUILT_IN) -> tuple[Message, ...]:
+    """The tools of these names as a dialect tells of them; of the built-in ones always the same objects."""
+    return _built_in(api, names) if tools is BUILT_IN else _told(api, names, tools)
+
+
 @cache
-def offered(api: str, names: tuple[str, ...]) -> tuple[Message, ...]:
-    """The tools of these names as a dialect tells of them: the same objects each time, for they are written once."""
-    return tuple(DIALECTS[api].tool(*tool) for tool in toolbox.offered(names))
+def _built_in(api: str, names: tuple[str, ...]) -> tuple[Message, ...]:
+    return _told(api, names, BUILT_IN)  # the same objects, for whoever sends them writes each once
+
+
+def _told(api: str, names: tuple[str, ...], tools: Toolbox) -> tuple[Message, ...]:
+    chosen = table.chosen(tools, names)
+    return tuple(DIALECTS[api].tool(tool.name, tool.description, tool.parameters) for tool in chosen)
 
 
 def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:
