@@ -262,7 +262,7 @@ def long_text(size: int) -> Work:
 
 
 def sessions(size: int) -> Work:
-    store = Store(_folder())
+    store = Store(_folder(), time.time)
     store.save("s0", conversation(8), "about")
     whole = (store.sessions / "s0.json").read_bytes()
     for n in range(1, size):
@@ -271,7 +271,7 @@ def sessions(size: int) -> Work:
 
 
 def logs(size: int) -> Work:
-    store = Store(_folder())
+    store = Store(_folder(), time.time)
     store.logs.mkdir()
     whole = b"".join(log(8))
     for n in range(size):
@@ -339,8 +339,8 @@ ROWS: dict[str, tuple[Callable[[int], Work], int]] = {  # name: the row, and its
     "json": (json_events, 2000),
     "view": (viewed, 4000),
     "text": (long_text, 10_000),
-    "piped": (piped, 500),
-    "driven": (driven, 500),
+    "piped": (piped, 1000),
+    "driven": (driven, 1500),
 }
 PROGRAMS = {"piped", "driven"}  # whose start is no part of the growth
 
