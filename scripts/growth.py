@@ -33,7 +33,7 @@ from bantam.core.rules import approval
 from bantam.core.rules.redact import Redactor
 from bantam.core.state import Session
 from bantam.core.window import context
-from bantam.core.wire import body
+from bantam.core.wire import body, chat
 from bantam.core.words import config, input, report, view
 from bantam.shell.disk import files
 from bantam.shell.disk.store import Store
@@ -122,7 +122,7 @@ def stream(size: int) -> Work:
     reads = [data[at : at + 4096] for at in range(0, len(data), 4096)]
 
     def read() -> None:
-        made = body.Body((1,))
+        made = body.Body((1,), chat)
         for piece in reads:
             made, _ = body.feed(made, piece)
         body.finish(made)
@@ -157,7 +157,7 @@ def request(size: int) -> Work:
         for effect in tree.step(session, UserSaid("go"), 0.0)[1]:
             for clean in redactor.effects(effect):
                 if isinstance(clean, CallModel):
-                    bodies.of(clean)
+                    bodies.of(clean, chat.sent(clean))
 
     return ask
 
