@@ -339,8 +339,8 @@ ROWS: dict[str, tuple[Callable[[int], Work], int]] = {  # name: the row, and its
     "json": (json_events, 2000),
     "view": (viewed, 4000),
     "text": (long_text, 10_000),
-    "piped": (piped, 500),
-    "driven": (driven, 500),
+    "piped": (piped, 1000),
+    "driven": (driven, 1500),
 }
 PROGRAMS = {"piped", "driven"}  # whose start is no part of the growth
 
