@@ -131,7 +131,9 @@ def test_damage_that_hides_nothing_changes_nothing(seed: int, places: list[tuple
     past = history.fold(lines(b"".join(damaged)))
     assert past.session == before[-1]
     assert past.damage.count > 0
-    assert past.damage.idle == 0
+    awaited = [tree.outstanding(session) for session in before]
+    late = [at for at, (_, event) in enumerate(world.log) if isinstance(event, Answer) and event.id not in awaited[at]]
+    assert past.damage.idle <= len(late)  # which mean nothing in a whole log, either
 
 
 # --- stories
