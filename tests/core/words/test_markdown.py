@@ -232,6 +232,25 @@ GOLDEN: dict[str, list[Pair]] = {
         ("code", " a\n"),
         ("", "b"),
     ],
+    "> > ```\n > > a\n> b": [
+        ("quote", "> >"),
+        ("mark", " ```"),
+        ("", "\n"),
+        ("quote", " > >"),
+        ("code", " a\n"),
+        ("quote", ">"),
+        ("quoted", " b"),
+    ],
+    "~~ a": [("", "~~ a")],
+    "a " + "`" * 20 + "b": [("", "a " + "`" * 20 + "b")],
+    ">" * 17 + " *a*": [
+        ("quote", ">" * 16),
+        ("quoted", "> "),
+        ("mark", "*"),
+        ("quoted emphasis", "a"),
+        ("mark", "*"),
+    ],
+    "~~~" + "x" * 200: [("", "~~~" + "x" * 200)],
     "a\n\n    *b*": [("", "a\n\n"), ("code", "    *b*")],
     "a\n    *b*": [("", "a\n    "), ("mark", "*"), ("emphasis", "b"), ("mark", "*")],
     "- a\n\n  b\n\n      *c*": [("item", "-"), ("", " a\n\n  b\n\n"), ("code", "      *c*")],
@@ -240,4 +259,4 @@ GOLDEN: dict[str, list[Pair]] = {
 
 @pytest.mark.parametrize("text", GOLDEN)
 def test_it_looks_like_this(text: str) -> None:
-    assert told(text) == GOLDEN[text]
+    assert told(text) == told(*text) == GOLDEN[text]
