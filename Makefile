@@ -44,7 +44,7 @@ install: ## put bantam on PATH: its own environment, and a link in ~/.local/bin
 	@$(CHECK_PYTHON)
 	@venv="$(INSTALLED)" link="$$HOME/.local/bin/bantam" && \
 	if [ -e "$$link" ] && [ ! -L "$$link" ]; then echo "$$link is there already and not a link; move it away." >&2; exit 1; fi && \
-	$(PYTHON) -m venv --clear "$$venv" && "$$venv/bin/python" $(PIP) '.[schema]' && \
+	$(PYTHON) -m venv --clear "$$venv" && "$$venv/bin/python" $(PIP) '.[highlight,schema]' && \
 	{ "$$venv/bin/python" $(PIP) --retries 1 --no-deps $(WHEELS) 2>/dev/null || $(NO_WHEELS); } && \
 	mkdir -p "$$HOME/.local/bin" && ln -sf "$$venv/bin/bantam" "$$link" && \
 	echo "Installed in $$venv, with a link from $$link." && \

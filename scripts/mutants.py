@@ -360,6 +360,15 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
     ("signs are parted from their marks", "words/wrap.py", "_columns(char) == 0 or char == _EMOJI", "char == _EMOJI"),
     ("a label takes no room", "words/view.py", "columns - wrap.width(label(who))", "columns"),
     ("a call is wrapped", "words/view.py", '"call", wrap.Kept(text)', '"call", text'),
+    ("verbatim goes beyond its line", "words/markdown.py", 'starts=True, verbatim="")', "starts=True)"),
+    ("a shorter fence closes a longer one", "words/blocks.py", "len(rest) >= fence.length", "len(rest) >= 3"),
+    ("a run of stars is judged before it has ended", "words/spans.py", "len(mark) < STARS_MAX:", "len(mark) < 0:"),
+    (
+        "what is held back at the end is lost",
+        "words/markdown.py",
+        "if styler.held else []",
+        "if not styler.held else []",
+    ),
     ("a carriage return is forgotten", "words/view.py", "column.kind, column.carry)", 'column.kind, "")'),
 )
 

@@ -213,7 +213,7 @@ class Conversation:
         self._redactor = Redactor((*self._redactor.secrets, found.key))  # the old key may still turn up
         self.runtime.redactor = self._redactor
         self._outside.reconfigure(self.config, found.key, self._redactor)
-        self.watcher.recolor(found.config.color)
+        self.watcher.recolor(found.config.color, found.config.render)
         self.runtime.tell(ConfigChanged(_loggable(self.config)))
         now = dict(self.settings()).get(key)
         return f"{key}={now}" if now is not None else f"{key} is left out of requests"

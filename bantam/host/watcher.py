@@ -21,5 +21,5 @@ class Watcher:
         """A line that is no output of the core, such as what a command answers."""
         raise NotImplementedError
 
-    def recolor(self, color: str) -> None:
-        """Follow the `color` setting."""
+    def recolor(self, color: str, render: str) -> None:
+        """Follow the settings of how it looks."""

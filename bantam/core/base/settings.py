@@ -17,6 +17,8 @@ class Config:
     model: str = "big-pickle"
     stream: bool = True
     color: str = "auto"
+    render: str = "markdown"
+    """Where there is colour; everywhere else answers are as they came."""
     timeout: float = 300
     shell_timeout: float = 120
     max_al_iterations: int = 1000

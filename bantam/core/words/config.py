@@ -20,7 +20,6 @@ from bantam.core.wire.presets import LOCAL, LOCAL_MODEL, PRESETS
 
 NOT_YET = {  # keys and values of later versions: the values that there are now
     "sandbox": ("", "none"),
-    "render": ("", "plain"),
     "api": ("", *DIALECTS),
     "fallback_models": ("",),
 }
@@ -241,6 +240,7 @@ _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "model": ("a name", lambda text: text or None),
     "stream": ("true or false", _bool),
     "color": _one_of("auto", "always", "never"),
+    "render": ("markdown or plain", {"": "markdown", "markdown": "markdown", "plain": "plain"}.get),
     "timeout": ("a number of seconds above 0", _seconds),
     "shell_timeout": ("a number of seconds above 0", _seconds),
     "max_al_iterations": ("a whole number of at least 1", _count(1)),

@@ -5,7 +5,8 @@ terminal raw: control characters, escape sequences and direction overrides becom
 lines of Bantam's own are, where the terminal is known to have so many `columns` (0: it is none, or does not say).
 """
 
-from typing import assert_never
+from functools import lru_cache
+from typing import TYPE_CHECKING, assert_never
 
 from bantam.core.base.record import dataclass, replace
 from bantam.core.base.texts import safe
@@ -27,6 +28,9 @@ from bantam.core.effects import (
 from bantam.core.events import Id
 from bantam.core.words import wrap
 
+if TYPE_CHECKING:
+    from bantam.core.words.blocks import Styler
+
 Pair = tuple[str, str]
 REQUESTING = "...requesting..."
 ROOM_MIN = 8  # columns for a line's words behind its label; in fewer, the terminal breaks them itself
@@ -40,6 +44,25 @@ STYLES = {  # SGR parameters (ECMA-48, 8.3.117)
     "error": "31",
     "notice": "2",
     "prompt": "1",
+    # of Markdown: none of them sets a background, or a colour that is hard to read on one of the usual two
+    "mark": "2",
+    "heading": "1",
+    "strong": "1",
+    "emphasis": "3",
+    "strike": "9",
+    "code": "36",
+    "link": "4",
+    "item": "36",
+    "quote": "36",
+    "quoted": "3",
+    "rule": "2",
+    # of code in a fence
+    "keyword": "35",
+    "string": "32",
+    "number": "36",
+    "comment": "2",
+    "defined": "1",
+    "removed": "31",
 }
 
 
@@ -53,6 +76,10 @@ class Column:
     """At the start of a line."""
     carry: str = ""
     """Half a character: a CR whose LF, or a high surrogate whose low one, may come next."""
+    markdown: bool = False
+    """Whether answers are styled."""
+    styler: "Styler | None" = None
+    """What of this answer was styled, and is held back."""
 
 
 def render(column: Column, emit: Emit, columns: int = 0) -> tuple[Column, list[Pair]]:
@@ -91,11 +118,16 @@ def settle(column: Column, columns: int = 0) -> tuple[Column, list[Pair]]:
     pairs: list[Pair] = []
     if column.carry:
         column, pairs = _write(replace(column, carry=""), column.who, column.kind, column.carry)
+    if column.styler:
+        from bantam.core.words import markdown
+
+        column, more = _tell(column, markdown.finish(column.styler))
+        pairs += more
     if not column.fresh:
         pairs.append(("", "\n"))
     if column.kind == "thought":
         pairs += _told(column.who, "marker", "--- reasoning end ---", columns)
-    return Column(column.who), pairs
+    return Column(column.who, markdown=column.markdown), pairs
 
 
 def label(who: Id) -> str:
@@ -111,10 +143,16 @@ def mark(who: Id, columns: int) -> str:
 
 def ansi(style: str, text: str) -> str:
     """The pair as a terminal gets it: colour switched off before each line end, so that none runs on."""
-    code = STYLES.get(style)
+    code = _code(style)
     if not code or not text:
         return text
     return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in text.split("\n"))
+
+
+@lru_cache(maxsize=100)
+def _code(style: str) -> str:
+    """The SGR parameters of a style, or of several with blanks between; `code:` may name a language."""
+    return ";".join(code for word in style.split() if (code := STYLES.get(word.partition(":")[0])))
 
 
 def _one_line(text: str) -> str:
@@ -128,7 +166,7 @@ def _flow(column: Column, who: Id, kind: str, text: str, columns: int) -> tuple[
         column, pairs = settle(column, columns)
         if kind == "thought":
             pairs += _told(who, "marker", "--- reasoning start ---", columns)
-        column = Column(who, kind)
+        column = Column(who, kind, markdown=column.markdown)
     text = column.carry + text
     held = text[-1:] if text[-1:] == "\r" or "\ud800" <= text[-1:] <= "\udbff" else ""
     column, more = _write(replace(column, carry=held), who, kind, text[: len(text) - len(held)])
@@ -139,13 +177,32 @@ def _write(column: Column, who: Id, kind: str, text: str) -> tuple[Column, list[
     text = safe(text)
     if not text:
         return column, []
+    if column.markdown and not kind:
+        from bantam.core.words import markdown  # seldom needed, and its patterns take their time
+
+        styler, pairs = markdown.feed(column.styler or markdown.START, text)
+        return _tell(replace(column, styler=styler), pairs)
     return replace(column, fresh=text.endswith("\n")), _labelled(who, kind, text, column.fresh)
+
+
+def _tell(column: Column, pairs: list[Pair]) -> tuple[Column, list[Pair]]:
+    """What is decided of an answer's styles."""
+    if not pairs:
+        return column, []
+    mark, fresh = label(column.who), column.fresh
+    if mark:  # in a pair of its own, so that it looks as ever
+        parts = [(style, line) for style, text in pairs for line in text.splitlines(keepends=True)]
+        pairs = []
+        for style, line in parts:
+            pairs += [("", mark), (style, line)] if fresh else [(style, line)]
+            fresh = line.endswith("\n")
+    return replace(column, fresh=pairs[-1][1].endswith("\n")), pairs
 
 
 def _line(column: Column, who: Id, style: str, text: wrap.Text, columns: int) -> tuple[Column, list[Pair]]:
     """A line of its own."""
     column, pairs = settle(column, columns)
-    return Column(who), pairs + _told(who, style, text, columns)
+    return Column(who, markdown=column.markdown), pairs + _told(who, style, text, columns)
 
 
 def _told(who: Id, style: str, text: wrap.Text, columns: int) -> list[Pair]:

@@ -71,7 +71,7 @@ def _watcher(found: Setup, options: argparse.Namespace) -> Writer:
         events: Writer = options.events
         return events
     mode: Mode = "quiet" if options.quiet else "answer" if options.prompt is not None else "transcript"
-    return Screen(mode, found.config.color)
+    return Screen(mode, found.config.color, found.config.render)
 
 
 async def _run(found: Setup, options: argparse.Namespace, screen: Writer, prompt: str | None) -> End:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bantam.core.base import texts
+from bantam.core.base.record import replace
 from bantam.core.effects import (
     ANSWERED,
     CallStarted,
@@ -20,6 +21,7 @@ from bantam.core.effects import (
     TurnEnded,
 )
 from bantam.core.words import view, wrap
+from bantam.front.show.highlight import Highlighter
 from bantam.front.show.tell import columns
 from bantam.front.show.writer import Writer
 
@@ -30,19 +32,22 @@ Mode = Literal["transcript", "answer", "quiet"]
 class Screen(Writer):
     """Shows a run to a person."""
 
-    def __init__(self, mode: Mode, color: str = "auto", environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, mode: Mode, color: str = "auto", render: str = "markdown", environ: Mapping[str, str] = os.environ
+    ) -> None:
         super().__init__()
         self.mode = mode
         self._terminals = {fd: os.isatty(fd) for fd in (1, 2)}
         self._environ = environ
         self._columns = {1: view.Column(), 2: view.Column()}
+        self._highlighters = {1: Highlighter(), 2: Highlighter()}
         self._shared = self._terminals[1] and self._terminals[2]
         self._held: list[Emit] = []
         self._waiting = False
-        self.recolor(color)
+        self.recolor(color, render)
 
-    def recolor(self, color: str) -> None:
-        """Follow the `color` setting: a terminal that can, always, or never."""
+    def recolor(self, color: str, render: str) -> None:
+        """Follow the settings: `color` for a terminal that can, always, or never; `render` on coloured terminals."""
         plain = any(self._environ.get(name) for name in ("NO_COLOR", "BANTAM_NO_COLOR"))
         dumb = self._environ.get("TERM") in ("dumb", "unknown")
         self._colors = {
@@ -50,6 +55,8 @@ class Screen(Writer):
             for fd, terminal in self._terminals.items()
         }
         self._moves = not dumb
+        styled = render == "markdown" and self.mode == "transcript" and self._terminals[1] and self._colors[1]
+        self._columns[1] = replace(self._columns[1], markdown=styled)
 
     @property
     def colored(self) -> bool:
@@ -151,6 +158,7 @@ class Screen(Writer):
 
     def _write(self, fd: int, pairs: list[view.Pair]) -> None:
         if self._colors[fd]:
+            pairs = self._highlighters[1 if self._shared else fd].colored(pairs)
             self._raw(fd, "".join(view.ansi(style, text) for style, text in pairs))
         else:
             self._raw(fd, "".join(text for _, text in pairs))

@@ -107,7 +107,7 @@ async def _tour(found: Setup) -> int:
     """Say what a user would say, and press Ctrl+C where one would."""
     from bantam.host.conversation import Conversation
 
-    screen = Watched(found.config.color)
+    screen = Watched(found.config.color, found.config.render)
     talk = Conversation(found, screen)
     screen.interrupt = talk.interrupt
     loop = asyncio.get_running_loop()
@@ -131,8 +131,8 @@ async def _tour(found: Setup) -> int:
 class Watched(Screen):
     """A screen with someone in front who interrupts: when the model has counted for a while, or has to leave."""
 
-    def __init__(self, color: str) -> None:
-        super().__init__("transcript", color)
+    def __init__(self, color: str, render: str) -> None:
+        super().__init__("transcript", color, render)
         self.interrupt: Callable[[], None] = lambda: None
         self.stopped = 0
         self.unwritable = self.stop

@@ -55,7 +55,7 @@ def run(found: Setup, resumed: Resumed | None = None, tape: Recorder | None = No
 
 
 async def _run(found: Setup, resumed: Resumed | None, tape: Recorder | None) -> int:
-    screen = Screen("transcript", found.config.color)
+    screen = Screen("transcript", found.config.color, found.config.render)
     talk = Conversation(found, screen, resumed=resumed, tape=tape)
     try:
         behind = partial(_load, found.config.endpoint, found.place.environ)

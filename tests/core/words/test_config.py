@@ -28,6 +28,7 @@ GOOD = {
     "model": ("big-pickle", "a=b", "#1"),
     "stream": ("true", "false", "ON", "0"),
     "color": ("auto", "never"),
+    "render": ("", "markdown", "plain"),
     "timeout": ("300", "0.5", "1e300"),
     "shell_timeout": ("120", "1.25"),
     "max_al_iterations": ("1", "1_000"),
@@ -81,7 +82,7 @@ BAD = {
     "stream_options": ("{}",),
     "sandbox": ("bwrap",),
     "api": ("responses", "Chat"),
-    "render": ("markdown",),
+    "render": ("html",),
     "max_seconds": ("-1", "long", "inf"),
     "max_tokens_total": ("-1", "1.5"),
     "max_cost_usd": ("nan", "$1"),
@@ -130,7 +131,7 @@ def test_any_text_is_a_configuration_or_a_problem_that_says_where(text: str) -> 
 
 
 def test_a_later_versions_key_that_asks_for_nothing_is_taken() -> None:
-    assert read("sandbox=none\nrender=plain\n") == Config()
+    assert read("sandbox=none\nrender=\n") == Config()
 
 
 def test_a_dialect_of_a_later_version_is_said_to_be_one() -> None:

@@ -54,13 +54,15 @@ emits = st.lists(st.builds(Emit, paths, outputs), max_size=8)
 END = Emit((), TurnEnded(Reason.DONE, "", Spent()))
 
 
-def shown(told: list[Emit]) -> list[Pair]:
-    column, pairs = Column(), []
+def shown(told: list[Emit], markdown: bool = False) -> list[Pair]:
+    column, pairs = Column(markdown=markdown), []
     for emit in [*told, END]:
         column, more = view.render(column, emit)
         pairs += more
     assert column.fresh
     assert column.carry == ""
+    assert column.styler is None
+    assert column.markdown == markdown
     return pairs
 
 
@@ -129,6 +131,60 @@ def _without(output: Output, labels: set[str]) -> Output:
             return Notice(text.replace("|", "/"), error)
         case _:
             return Requesting()
+
+
+markdowns = st.lists(st.sampled_from(["*", "**b**", "`", "\n", "```c\n", "- ", "# ", " a", "> ", "\r", "h"])).map(
+    "".join
+)
+
+
+@given(st.lists(st.builds(Emit, paths, outputs | st.builds(TextDelta, markdowns)), max_size=12))
+def test_styles_change_no_text(told: list[Emit]) -> None:
+    pairs = shown(told, markdown=True)
+    assert text_of(pairs) == text_of(shown(told))
+    assert {word.partition(":")[0] for style, _ in pairs for word in style.split()} <= view.STYLES.keys()
+
+
+@given(st.lists(st.builds(Emit, paths, outputs.filter(lambda output: not isinstance(output, TextDelta))), max_size=12))
+def test_nothing_but_answers_is_styled(told: list[Emit]) -> None:
+    assert shown(told, markdown=True) == shown(told)
+
+
+def test_the_styles_of_an_answer_end_with_it() -> None:
+    told = by_root(TextDelta("```py\nx ="), CallStarted("a", "b", "c"), TextDelta("*d*"))
+    assert shown(told, markdown=True) == [
+        ("mark", "```py"),
+        ("", "\n"),
+        ("code:py", "x ="),
+        ("", "\n"),
+        ("call", "[tool call: b(c)]\n"),
+        ("mark", "*"),
+        ("emphasis", "d"),
+        ("mark", "*"),
+        ("", "\n"),
+    ]
+
+
+def test_the_label_of_a_subagent_has_no_style_of_its_lines() -> None:
+    told = [Emit((3,), TextDelta("# a\n```c\nb")), Emit((3,), TextDelta("\n"))]
+    assert shown(told, markdown=True) == [
+        ("", "  3| "),
+        ("mark", "#"),
+        ("heading", " a"),
+        ("", "\n"),
+        ("", "  3| "),
+        ("mark", "```c"),
+        ("", "\n"),
+        ("", "  3| "),
+        ("code:c", "b"),
+        ("code:c", "\n"),
+    ]
+
+
+def test_styles_add_up() -> None:
+    assert view.ansi("heading emphasis", "a\nb") == "\x1b[1;3ma\x1b[0m\n\x1b[1;3mb\x1b[0m"
+    assert view.ansi("code:python", "a") == view.ansi("code", "a")
+    assert view.ansi("nothing", "a") == "a"
 
 
 def test_a_subagent_is_indented_by_its_level_and_named() -> None:
