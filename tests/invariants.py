@@ -7,7 +7,9 @@ a crash is survived), 34 (the table of transitions) and 42 (answers may swap) ar
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bantam.core import tree
@@ -27,6 +29,7 @@ from bantam.core.effects import (
     ResultStarted,
     Returned,
     RunShell,
+    RunTool,
     Save,
     Sleep,
     TurnEnded,
@@ -53,9 +56,10 @@ from bantam.core.events import (
 from bantam.core.messages import Message, Messages, text_of
 from bantam.core.past import codec
 from bantam.core.rules import approval
-from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle
+from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle, Session
 from bantam.core.window.context import SUMMARY_INTRODUCTION
-from tests.servers import THOUGHT, Call
+from tests import servers
+from tests.servers import THOUGHT
 from tests.world import REQUESTS, Moment, World, rows, whole
 
 DEPTH_MAX = 5
@@ -124,6 +128,25 @@ def _no_json(name: str) -> None:
     raise AssertionError(f"{name} is no JSON")
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call of an answer: the id of its request while it is under way, what was heard, and its result once there."""
+
+    call_id: str
+    id: tuple[int, ...] | None
+    heard: str
+    text: str | None
+
+
+def calls(phase: Acting) -> list[Call]:
+    """All calls of an answer, in order. Each waits, or is under way, or has a result."""
+    busy = {slot.place: (id, "".join(slot.heard.head)) for id, slot in phase.busy.items()}
+    assert not busy.keys() & {place for (place,) in phase.results}
+    assert {*busy, *(place for (place,) in phase.results)} == {*range(phase.begun)}
+    told = [(*busy.get(slot.place, (None, "")), phase.results.get((slot.place,))) for slot in phase.slots]
+    return [Call(slot.call_id, *each) for slot, each in zip(phase.slots, told, strict=True)]
+
+
 def row_1_each_request_and_save_is_valid(world: World, moment: Moment) -> None:
     for effect in moment.effects:
         if isinstance(effect, (CallModel, Save)):
@@ -137,9 +160,10 @@ def row_2_lists_are_valid_and_only_the_calls_at_work_are_open(world: World, mome
         if isinstance(agent.phase, Acting):
             ids = [call["id"] for call in agent.messages[-1]["tool_calls"]]
             assert ids == [slot.call_id for slot in agent.phase.slots]
+            assert [slot.place for slot in agent.phase.slots] == [*range(len(ids))]
             results = [{"role": "tool", "tool_call_id": id, "content": "x"} for id in ids]
             assert complaint((*agent.messages, *results)) == ""
-            assert any(slot.text is None for slot in agent.phase.slots)
+            assert any(slot.text is None for slot in calls(agent.phase))
         else:
             assert complaint(agent.messages) == "", complaint(agent.messages)
 
@@ -150,7 +174,7 @@ def row_3_results_are_those_of_their_calls(world: World, moment: Moment) -> None
         if not isinstance(old.phase, Acting) or isinstance(new.phase, Acting) or not _grew(old, new):
             continue
         said = new.messages[len(old.messages) :]
-        for slot, message in zip(old.phase.slots, said, strict=False):
+        for slot, message in zip(calls(old.phase), said, strict=False):
             if slot.text is not None:
                 assert message == {"role": "tool", "tool_call_id": slot.call_id, "content": slot.text}
             elif isinstance(moment.event, ToolFinished) and slot.id == moment.event.id:
@@ -231,7 +255,7 @@ def row_6_the_message_is_what_the_model_said(world: World, moment: Moment) -> No
         is_same_call(call, meant)
 
 
-def is_same_call(call: Mapping[str, Any], meant: Call) -> None:
+def is_same_call(call: Mapping[str, Any], meant: servers.Call) -> None:
     assert call["function"]["name"] == (re.sub(r"[^A-Za-z0-9_-]", "_", meant.name)[:64] or "unknown")
     assert all(call[key] == value for key, value in meant.extra.items() if value is not None)
     try:
@@ -260,11 +284,11 @@ def row_8_an_interrupt_keeps_results_that_came(world: World, moment: Moment) -> 
     if not isinstance(moment.event, Interrupted):
         return
     match old.phase:
-        case Acting(slots):
+        case Acting() as phase:
             said = [message["content"] for message in new.messages[len(old.messages) :]]
-            for slot, content in zip(slots, said, strict=True):
+            for slot, content in zip(calls(phase), said, strict=True):
                 assert content == slot.text if slot.text is not None else "interrupted by the user" in content
-                assert content.startswith(clean("".join(slot.heard.head)) if slot.text is None else "")
+                assert content.startswith(clean(slot.heard) if slot.text is None else "")
         case Calling(id=id, purpose="reply"):
             text = clean(world.shown.get(id, ("", ""))[0])
             assert id not in world.truth or not text.strip() or new.messages[-1]["content"] == text
@@ -335,22 +359,43 @@ def row_18_a_turn_ends_once_and_with_its_last_effect(world: World, moment: Momen
 
 
 def row_19_only_usable_calls_run(world: World, moment: Moment) -> None:
-    """Each command and each child is announced right before, with the arguments that the model wrote."""
+    """Each command, function and child is announced right before, with the arguments that the model wrote."""
     for at, effect in enumerate(moment.effects):
-        if isinstance(effect, RunShell) and effect.id in world.used:
+        if isinstance(effect, (RunShell, RunTool)) and effect.id in world.used:
             assert moment.event == Approved(effect.id)
-            assert world.approvals[effect.id] == effect.command
-        elif isinstance(effect, (RunShell, AskApproval)):
+            assert is_meant(effect, world.approvals[effect.id])
+        elif isinstance(effect, (RunShell, RunTool, AskApproval)):
             (told,) = [o for o in _outputs(moment, at - 1, at) if isinstance(o, CallStarted)]
-            assert told.name == "shell_exec"
-            assert clean(json.loads(told.arguments)["command"]) == effect.command
-            verdict = approval.judge(as_policy(moment.after.config.approve), effect.command)
+            written = json.loads(told.arguments)
+            if told.name == "shell_exec":
+                line = clean(written["command"])
+            else:
+                assert told.name == "look_up"
+                written = json.loads(json.dumps(written).replace("\\ud800", "\\ufffd"))
+                line = f"look_up {quoted(json.dumps(written, ensure_ascii=False, sort_keys=True))}"
             asks = isinstance(effect, AskApproval)
+            assert effect.command == line if isinstance(effect, AskApproval) else is_meant(effect, line)
+            verdict = approval.judge(as_policy(moment.after.config.approve), line)
             assert verdict.decision == (approval.Decision.ASK if asks else approval.Decision.ALLOW)
     started = [o for o in _outputs(moment) if isinstance(o, CallStarted) and o.name == "run_subagent"]
     prompts = [clean(json.loads(o.arguments).get("prompt", "")) for o in started]
     for path in moment.after.agents.keys() - moment.before.agents.keys():
         assert moment.after.agents[path].messages[1]["content"] in prompts
+
+
+def quoted(text: str) -> str:
+    """The text as one word of a shell."""
+    word = "'" + text.replace("'", "'\\''") + "'"
+    assert shlex.split(word) == [text]
+    return word
+
+
+def is_meant(effect: RunShell | RunTool, line: str) -> bool:
+    """Whether a request is what the line says that was asked about."""
+    if isinstance(effect, RunShell):
+        return effect.command == line
+    name, written = shlex.split(line)
+    return (effect.name, effect.arguments) == (name, json.loads(written))
 
 
 def as_policy(text: str) -> approval.Policy:
@@ -441,7 +486,7 @@ def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
         if isinstance(request, CallModel):
             left_s = config.max_seconds - elapsed_s if config.max_seconds else None
             assert request.left_s == left_s
-        if isinstance(request, RunShell) and config.max_seconds:
+        if isinstance(request, (RunShell, RunTool)) and config.max_seconds:
             assert 0 < request.timeout_s <= config.max_seconds - elapsed_s
         if isinstance(request, Sleep) and config.max_seconds:
             assert request.seconds < config.max_seconds - elapsed_s
@@ -449,7 +494,7 @@ def row_23_no_call_beyond_a_budget(world: World, moment: Moment) -> None:
 
 def row_23_no_call_runs_too_often_in_a_row(world: World, moment: Moment) -> None:
     for at, effect in enumerate(moment.effects):
-        if isinstance(effect, RunShell) and world.in_a_row:
+        if isinstance(effect, (RunShell, RunTool)) and world.in_a_row:
             assert rows(world.row, moment.effects[:at])[effect.id[:-1]][1] <= world.in_a_row
 
 
@@ -573,9 +618,9 @@ def _grew(old: Agent, new: Agent) -> bool:
     return new.messages[: len(old.messages)] == old.messages
 
 
-def _slots(session: Any, moment: Moment) -> tuple[Any, ...]:
+def _slots(session: Session, moment: Moment) -> list[Call]:
     phase = session.agents[moment.path].phase
-    return phase.slots if isinstance(phase, Acting) else ()
+    return calls(phase) if isinstance(phase, Acting) else []
 
 
 CHECKS = tuple(check for name, check in sorted(globals().items()) if name.startswith("row_"))

@@ -5,12 +5,13 @@ servers. Zero is always the simplest choice, so that hypothesis shrinks towards 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from bantam.core.events import Answer, Failure, Fault, Id, ModelChunks, ModelEnded, ModelFailed
 from bantam.core.messages import read_json
+from bantam.core.tools.table import BUILT_IN, Tool
 from bantam.core.wire import body, chat
 from bantam.core.wire.assemble import finish_of
 
@@ -23,8 +24,21 @@ WORDS = (
     "[DONE]", "data: x", "\n\n", "e\u0301", "\x00", "\u202e", "content", "</think>",
 )  # fmt: skip
 KEYS = ("note", "content", "text", "id", "index", "name", "type", "extra_content", "signature", "role", "$tuple")
+LOOK_UP = Tool(
+    "look_up",
+    "Looks something up. A tool of kind `function` that exists in tests alone.",
+    {"type": "object", "properties": {"word": {"type": "string"}}},
+    side_by_side=True,
+)
+TOOLBOX = (*BUILT_IN, LOOK_UP)
 COMMANDS = ("ls", "true", "echo hi", "cat <<E\nx\nE\n", "sleep 9; echo é")
 PROMPTS = ("look around", "do it\nthen say so", "日本")
+WORDS_OF_FUNCTIONS = ("x", "it's", {"a": [1.5, None]}, 3)  # it takes any JSON object and judges for itself
+ARGUMENTS: Mapping[str, tuple[str, Sequence[Json]]] = {
+    "shell_exec": ("command", COMMANDS),
+    "run_subagent": ("prompt", PROMPTS),
+    "look_up": ("word", WORDS_OF_FUNCTIONS),
+}
 FINISHES = ("stop", "tool_calls", "length", "content_filter", "function_call", "end_turn", "eos", "STOP", "unknown")
 PARAMETERS = ("temperature", "stop", "max_tokens", "reasoning_effort", "top_k")
 
@@ -96,8 +110,8 @@ def thought(dice: Dice) -> str:
 
 
 def good_call(dice: Dice, name: str) -> Call:
-    value = pick(dice, COMMANDS if name == "shell_exec" else PROMPTS)
-    arguments: Json = {("command" if name == "shell_exec" else "prompt"): value}
+    member, values = ARGUMENTS[name]
+    arguments: Json = {member: pick(dice, values)}
     if chance(dice, 20):
         arguments["extra"] = json_value(dice, 1)
     if chance(dice, 10):
@@ -106,8 +120,8 @@ def good_call(dice: Dice, name: str) -> Call:
 
 
 def bad_call(dice: Dice) -> Call:
-    """A call that must not run: an unknown tool, or arguments that cannot be used."""
-    name = pick(dice, ("shell_exec", "run_subagent", "rm_rf", "", "shell exec", "n" * 99))
+    """A call that must not run: an unknown tool, or arguments that cannot be used (a function takes any object)."""
+    name = pick(dice, ("shell_exec", "run_subagent", "rm_rf", "", "shell exec", "n" * 99, "look_up"))
     nonsense: Sequence[Json] = (
         "", "{", "null", "[]", '["ls"]', "3", '"ls"', "{}", '{"command": 3}', '{"prompt": " "}', "[" * 2000,
         None, {}, [], ["ls"], 3, {"command": None}, '{"command": "ls"', '{"command": "ls"}}', '{"command": NaN}',
@@ -121,15 +135,15 @@ def bad_call(dice: Dice) -> Call:
 def reply(dice: Dice, hostile: bool = False) -> Reply:
     """A reply of a good or a confused model. `hostile`: it always asks for more."""
     kind = 3 + dice.number(4) if hostile else dice.number(9)
-    shell, child = ("shell_exec",), ("run_subagent",)
+    shell, child, function = ("shell_exec",), ("run_subagent",), ("look_up",)
     names: Sequence[str] = ()
     match kind:
         case 2 | 3:
             names = shell * (1 + dice.number(2))
         case 4 | 5:
-            names = child * (1 + dice.number(2))
+            names = child * (1 + dice.number(2)) + function * dice.number(1)
         case 6 | 7:
-            names = tuple(pick(dice, (*shell, *child)) for _ in range(2 + dice.number(2)))
+            names = tuple(pick(dice, (*shell, *child, *function)) for _ in range(2 + dice.number(2)))
     calls = tuple(bad_call(dice) if chance(dice, 15) else good_call(dice, name) for name in names)
     words = text(dice) if not calls or chance(dice, 40) else ""
     if kind == 8:  # neither text nor calls, perhaps a thought

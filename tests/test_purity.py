@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bantam.core.tools.table import BUILT_IN
+
 pytestmark = pytest.mark.core
 ROOT = Path(__file__).parent.parent / "bantam"
 FILES = sorted(ROOT.rglob("*.py"))
@@ -22,7 +24,7 @@ ROOMS: Mapping[str, tuple[str, set[str]]] = {  # how far up the spine a folder o
     "wire": ("state", {"base", "tools", "window"}),
     "rules": ("state", {"base", "tools", "window", "wire"}),
     "past": ("tree", {"base", "tools", "wire", "rules"}),
-    "words": ("effects", {"base", "wire", "rules"}),
+    "words": ("effects", {"base", "tools", "wire", "rules"}),
 }
 SPINE_MAY_IMPORT = {"base", "tools", "window", "wire", "rules"}
 ONE_NAME = {"tape"}  # the same in two places: what a tape is, and who records and plays it
@@ -75,12 +77,18 @@ WIRE_KEYS = {
     "tool_call_id",
     "tool_calls",
 }
+MAY_NAME_TOOLS = {
+    "core/tools/table.py",  # their home
+    "core/base/settings.py",  # which of them are on where `tools` is not set
+    "front/sub/script.py",  # plays the model of the tour
+}
 MAY_SPELL = {  # where a provider's JSON is taken apart or put together, and why there
     "core/messages.py": WIRE_KEYS,  # its home
     "core/wire/assemble.py": WIRE_KEYS,  # the deltas of a stream are not messages yet
     "core/wire/chat.py": {"choices", "finish_reason", "function"},  # whether a chunk is an answer; a tool's definition
     "core/rules/shellwords.py": {"function"},  # a keyword of shells
     "core/words/report.py": {"reasoning"},  # a type of our own events
+    "core/tools/table.py": {"function"},  # a kind of tool
     "front/sub/script.py": WIRE_KEYS,  # plays the server of the tour
 }
 
@@ -188,6 +196,11 @@ def test_keys_of_the_wire_are_spelt_in_few_places(file: Path) -> None:
     strings = (node.value for node in ast.walk(tree(file)) if isinstance(node, ast.Constant))
     spelt = {value for value in strings if isinstance(value, str)} & WIRE_KEYS
     assert spelt <= MAY_SPELL.get(name(file), set())
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_nothing_but_the_table_of_tools_knows_their_names(file: Path) -> None:
+    assert name(file) in MAY_NAME_TOOLS or not any(tool.name in file.read_text() for tool in BUILT_IN)
 
 
 def test_what_is_allowed_is_needed() -> None:

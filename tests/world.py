@@ -14,6 +14,7 @@ from typing import Any
 
 from bantam.core import tree
 from bantam.core.base.settings import Config
+from bantam.core.base.trie import Trie
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -25,6 +26,7 @@ from bantam.core.effects import (
     ResultDelta,
     ResultStarted,
     RunShell,
+    RunTool,
     Sleep,
     TextDelta,
     ThoughtDelta,
@@ -55,22 +57,28 @@ from bantam.core.events import (
 from bantam.core.past import codec, history
 from bantam.core.rules import limits
 from bantam.core.state import BackingOff, Calling, Session
+from bantam.core.tools.table import names
 from bantam.core.wire import failures
 from tests import servers
-from tests.servers import Dice, Json, Reply, chance, pick, text
+from tests.servers import TOOLBOX, Dice, Json, Reply, chance, pick, text
 
-Request = CallModel | RunShell | Sleep | AskApproval | CheckAnswer
-REQUESTS = (CallModel, RunShell, Sleep, AskApproval, CheckAnswer)
+Request = CallModel | RunShell | RunTool | Sleep | AskApproval | CheckAnswer
+REQUESTS = (CallModel, RunShell, RunTool, Sleep, AskApproval, CheckAnswer)
 FINAL: Mapping[type, tuple[type, ...]] = {
     CallModel: (ModelEnded, ModelFailed, Lost),
     RunShell: (CommandEnded, ToolFinished, Lost),
+    RunTool: (ToolFinished, Lost),
     Sleep: (TimerFired, Lost),
     AskApproval: (Approved, Denied, Lost),
     CheckAnswer: (AnswerChecked, Lost),
 }
-PARTS: Mapping[type, tuple[type, ...]] = {CallModel: (ModelChunks,), RunShell: (ToolProgress,)}
+PARTS: Mapping[type, tuple[type, ...]] = {
+    CallModel: (ModelChunks,),
+    RunShell: (ToolProgress,),
+    RunTool: (ToolProgress,),
+}
 SYSTEM = "You are Bantam."
-APPROVALS = ("never", "never", "ask", "deny ls; allow echo *", "allow sleep *; ask true")
+APPROVALS = ("never", "never", "ask", "deny ls; allow echo *", "allow sleep *; ask true; allow look_up *x*")
 DRAIN_MAX = 3000  # answers after which a healed session must be idle
 
 
@@ -134,7 +142,7 @@ class World:
         self.twice = twice
         """Step with copies and a second time, to see that nothing changes."""
         self.now = 0.0
-        self.session = tree.start(config, SYSTEM)
+        self.session = tree.start(config, SYSTEM, TOOLBOX)
         self.log: list[tuple[float, Event]] = []
         self.history: list[tuple[Session, tuple[Effect, ...]]] = []
         self.open: dict[Id, Request] = {}
@@ -358,6 +366,17 @@ class World:
                 ends: tuple[Event, ...] = (CommandEnded(id, 127, problem="no shell"), ToolFinished(id, "", True))
                 self.tell(pick(dice, ends))
 
+    def function(self, dice: Dice) -> None:
+        """A function says how far it is, or has its result: all of what it said, some of it, or something else."""
+        id = pick(dice, self.waiting(RunTool))
+        match dice.number(2):
+            case 0:
+                self.tell(ToolFinished(id, pick(dice, ("", "found\n", "found\nall", text(dice))), chance(dice, 30)))
+            case 1:
+                self.tell(ToolProgress(id, pick(dice, ("", "found\n", text(dice)))))
+            case _:
+                self.tell(ToolProgress(id, "half", 1 + dice.number(99)))
+
     def user(self, dice: Dice) -> None:
         """Whoever is asked for an approval, be it that nobody is there."""
         self.now += pick(dice, (0.0, 0.0, 60.0))  # people take their time
@@ -439,6 +458,8 @@ class World:
                 return pick(dice, ends)
             case RunShell():
                 return CommandEnded(id, 0, "x")
+            case RunTool():
+                return ToolFinished(id, "x")
             case Sleep():
                 return TimerFired(id)
             case AskApproval():
@@ -479,6 +500,8 @@ class World:
                 return [ModelChunks(id, ({"choices": [{"delta": {"content": "fine"}}]},)), ModelEnded(id, marked=True)]
             case RunShell():
                 return [ToolProgress(id, "out\n"), CommandEnded(id, 0)]
+            case RunTool():
+                return [ToolProgress(id, "out\n"), ToolFinished(id, "out\nall")]
             case Sleep(seconds=seconds):
                 self.now += seconds
                 return [TimerFired(id)]
@@ -494,6 +517,8 @@ class World:
             deeds += [lambda d: self.model(d, faults)] * 6
         if self.waiting(RunShell):
             deeds += [self.shell] * 5
+        if self.waiting(RunTool):
+            deeds += [self.function] * 5
         if self.waiting(Sleep):
             deeds += [self.timer] * 4
         if self.waiting(AskApproval):
@@ -512,7 +537,7 @@ class World:
 
 
 def config(dice: Dice) -> Config:
-    plain = Config()
+    plain = Config(tools=names(TOOLBOX))
     if chance(dice, 40):
         return plain
     forwarded = {name: pick(dice, (0.7, "high", ["\n"])) for name in servers.PARAMETERS if chance(dice, 40)}
@@ -566,7 +591,7 @@ def _but_for_parameters(session: Session) -> Session:
         else agent
         for path, agent in session.agents.items()
     }
-    return replace(session, agents=agents)
+    return replace(session, agents=Trie(agents))
 
 
 def rows(before: Mapping[Id, tuple[str, int]], effects: tuple[Effect, ...]) -> dict[Id, tuple[str, int]]:

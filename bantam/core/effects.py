@@ -40,6 +40,20 @@ class RunShell:
 
 
 @dataclass(frozen=True)
+class RunTool:
+    """A tool that is neither a command nor an agent: any number of `ToolProgress`, then one `ToolFinished`.
+
+    `arguments` are the JSON object that the model wrote, and the tool's own to check.
+    """
+
+    id: Id
+    name: str
+    arguments: Mapping[str, Any]
+    timeout_s: float
+    output_bytes_max: int
+
+
+@dataclass(frozen=True)
 class Sleep:
     """Answered by `TimerFired`. `seconds` may be scaled in tests, but never below `floor_s` (`Retry-After`)."""
 
@@ -50,7 +64,10 @@ class Sleep:
 
 @dataclass(frozen=True)
 class AskApproval:
-    """Answered by `Approved` or `Denied`. `why`: the rule of `approve` that asks, or what is unclear."""
+    """Answered by `Approved` or `Denied`. `why`: the rule of `approve` that asks, or what is unclear.
+
+    `command`: the line that is to run, or the call of a tool in such words.
+    """
 
     id: Id
     command: str
@@ -272,7 +289,7 @@ class Emit:
     output: Output
 
 
-Request = CallModel | RunShell | Sleep | AskApproval | CheckAnswer
+Request = CallModel | RunShell | RunTool | Sleep | AskApproval | CheckAnswer
 Effect = Request | Cancel | Save | Emit
 """What leaves the core."""
 Inner = Spawn | Finish | Withhold | Unapproved

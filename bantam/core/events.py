@@ -84,14 +84,14 @@ class ConfigChanged:
 
 @dataclass(frozen=True)
 class Approved:
-    """The user allows the command of this request."""
+    """The user allows what this request asks about."""
 
     id: Id
 
 
 @dataclass(frozen=True)
 class Denied:
-    """The command of this request shall not run. `nobody`: there was no user who could have been asked."""
+    """What this request asks about shall not run. `nobody`: there was no user who could have been asked."""
 
     id: Id
     nobody: bool = False
@@ -127,7 +127,7 @@ class ModelFailed:
 
 @dataclass(frozen=True)
 class ToolProgress:
-    """Output of a running command. With `skipped` it is a glimpse: that many bytes before it were left out."""
+    """Output of a running tool. With `skipped` it is a glimpse: that many bytes before it were left out."""
 
     id: Id
     text: str
@@ -153,7 +153,10 @@ class CommandEnded:
 
 @dataclass(frozen=True)
 class ToolFinished:
-    """A tool that is no command ended with `text` (a subagent, a tool of the library's user)."""
+    """A tool that is no command ended (a subagent, a function). `text` is the whole result as the model gets it.
+
+    What `ToolProgress` told before was for those who watch, and for the result of a call that is interrupted.
+    """
 
     id: Id
     text: str

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from bantam.core import acting, messages
-from bantam.core.acting import Effects, Slots
-from bantam.core.base import texts
+from bantam.core.acting import Effects
 from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import Config
 from bantam.core.effects import (
@@ -56,8 +55,9 @@ from bantam.core.events import (
 )
 from bantam.core.rules import limits
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle, Purpose, Repeated, Slot
-from bantam.core.tools import shown, toolbox
+from bantam.core.tools import toolbox
 from bantam.core.tools.shown import emit
+from bantam.core.tools.table import Toolbox
 from bantam.core.window import context
 from bantam.core.wire import assemble, failures, request
 from bantam.core.wire.assemble import Partial
@@ -73,6 +73,7 @@ class Context:
     """What the loop may look at and not change."""
 
     config: Config
+    toolbox: Toolbox
     withheld: frozenset[str]
     spent: Spent
     """In this turn, the call that the event ends included."""
@@ -104,22 +105,22 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return step(agent, ModelFailed(id, failures.LOST), ctx)
         case BackingOff(id=id) as phase, (TimerFired(id=its) | Lost(id=its)) if id == its:
             return _again(agent, phase.purpose, phase.attempt, ctx)
-        case Acting(slots), ToolProgress(id=id) if slot := acting.running(slots, id):
-            return acting.progress(agent, slots, slot, event)
-        case Acting(slots), CommandEnded(id=id) if slot := acting.running(slots, id):
+        case Acting() as phase, ToolProgress(id=id) if slot := acting.running(phase, id):
+            return acting.progress(agent, phase, slot, event)
+        case Acting() as phase, CommandEnded(id=id) if slot := acting.command(phase, id):
             text = toolbox.result(slot.heard, event, slot.timeout_s)
-            return _fill(agent, slots, slot, text, bool(event.problem), ctx)
-        case Acting(slots), ToolFinished(id=id, text=text, error=error) if slot := acting.running(slots, id):
-            return _fill(agent, slots, slot, text, error, ctx)
-        case Acting(slots), Approved(id=id) if slot := acting.asking(slots, id):
-            return _approved(agent, slots, slot, id, ctx)
-        case Acting(slots), Denied(id=id, nobody=nobody) if slot := acting.asking(slots, id):
-            return _denied(agent, slots, slot, nobody, ctx)
-        case Acting(slots), Lost(id=id) if slot := acting.asking(slots, id):
-            return _fill(agent, slots, slot, toolbox.NOT_RUN, True, ctx)
-        case Acting(slots), Lost(id=id) if slot := acting.running(slots, id):
+            return _fill(agent, phase, slot, id, text, bool(event.problem), ctx)
+        case Acting() as phase, ToolFinished(id=id, text=text, error=error) if slot := acting.running(phase, id):
+            return _fill(agent, phase, slot, id, text, error, ctx)
+        case Acting() as phase, Approved(id=id) if slot := acting.asking(phase, id):
+            return _approved(agent, phase, slot, id, ctx)
+        case Acting() as phase, Denied(id=id, nobody=nobody) if slot := acting.asking(phase, id):
+            return _denied(agent, phase, slot, id, nobody, ctx)
+        case Acting() as phase, Lost(id=id) if slot := acting.asking(phase, id):
+            return _fill(agent, phase, slot, id, toolbox.NOT_RUN, True, ctx)
+        case Acting() as phase, Lost(id=id) if slot := acting.running(phase, id):
             shown_anew = replace(slot, heard=toolbox.Heard())
-            return _fill(agent, slots, shown_anew, toolbox.lost_result(slot.heard), True, ctx)
+            return _fill(agent, phase, shown_anew, id, toolbox.lost_result(slot.heard), True, ctx)
         case Checking(id=id, text=text), AnswerChecked(id=its, problem=problem) if id == its:
             return _checked(agent, text, problem, ctx)
         case Checking(id=id, text=text), Lost(id=its) if id == its:
@@ -130,8 +131,8 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _interrupt_call(agent, phase)
         case BackingOff(id=id) | Checking(id=id), Interrupted():
             return _finish(agent, Finish(Reason.INTERRUPTED), (Cancel(id),))
-        case Acting(slots), Interrupted():
-            return _interrupt_tools(agent, slots)
+        case Acting() as phase, Interrupted():
+            return _interrupt_tools(agent, phase)
         case _:  # total: an event that means nothing here, or nothing any more, changes nothing
             return agent, ()
 
@@ -173,7 +174,8 @@ def _send(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
     id = (*agent.path, agent.serial + 1)
     agent = replace(agent, serial=agent.serial + 1, phase=Calling(id, purpose, attempt, Partial(), ctx.withheld))
     left_s = limits.left_s(ctx.config, ctx.elapsed_s)
-    return agent, (emit(agent, Requesting()), request.call(agent, id, purpose, ctx.config, ctx.withheld, left_s))
+    call = request.call(agent, id, purpose, ctx.config, ctx.toolbox, ctx.withheld, left_s)
+    return agent, (emit(agent, Requesting()), call)
 
 
 def _again(agent: Agent, purpose: Purpose, attempt: int, ctx: Context) -> Step:
@@ -225,16 +227,11 @@ def _reply(agent: Agent, partial: Partial, raw: messages.Message, message: messa
     """Say the message as it came, then do what its calls ask for."""
     agent = replace(agent, messages=messages.longer(agent.messages, message))
     cut = partial.finish == "length"
-    depth, names = len(agent.path), ctx.config.tools
-    slots = tuple(
-        Slot(messages.call_id(call), messages.call_name(call), toolbox.parse(asked, names, depth, cut))
-        for call, asked in zip(messages.calls_of(message), messages.calls_of(raw), strict=True)
-    )
-    if slots:
+    if slots := acting.asked(agent, raw, ctx.toolbox, ctx.config, cut):
         repeated, most = acting.repeats(agent.repeated, slots)
         agent = replace(agent, repeated=repeated)
         is_cycle = 0 < ctx.config.max_identical_calls < most
-        return _cycle(agent, slots, ctx) if is_cycle else _act(agent, slots, ctx)
+        return _cycle(agent, slots, ctx) if is_cycle else _act(agent, Acting(slots), ctx)
     notes = (emit(agent, Notice("the answer was cut off at the token limit")),) if cut else ()
     if agent.queued:
         agent, effects = _call_model(agent, ctx)
@@ -271,40 +268,38 @@ def _checked(agent: Agent, text: str, problem: str, ctx: Context) -> Step:
 # --- tools
 
 
-def _act(agent: Agent, slots: Slots, ctx: Context, before: Effects = ()) -> Step:
+def _act(agent: Agent, phase: Acting, ctx: Context, before: Effects = ()) -> Step:
     """Start the next group of calls. None left: the results are said, and the model is asked again."""
-    agent, slots, effects = acting.advance(agent, slots, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
+    agent, phase, effects = acting.advance(agent, phase, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
     effects = before + effects
-    if any(slot.text is None for slot in slots):
-        return replace(agent, phase=Acting(slots)), effects
-    agent, more = _call_model(replace(agent, messages=messages.longer(agent.messages, *acting.results(slots))), ctx)
+    if not acting.is_done(phase):
+        return replace(agent, phase=phase), effects
+    agent, more = _call_model(replace(agent, messages=messages.longer(agent.messages, *acting.results(phase))), ctx)
     return agent, effects + more
 
 
-def _fill(agent: Agent, slots: Slots, slot: Slot, text: str, error: bool, ctx: Context) -> Step:
-    text = texts.clean(text)
-    return _act(agent, acting.put(slots, replace(slot, text=text)), ctx, shown.result(agent, slot, text, error))
+def _fill(agent: Agent, phase: Acting, slot: Slot, id: Id, text: str, error: bool, ctx: Context) -> Step:
+    phase, shown = acting.filled(agent, phase, slot, id, text, error)
+    return _act(agent, phase, ctx, shown)
 
 
-def _approved(agent: Agent, slots: Slots, slot: Slot, id: Id, ctx: Context) -> Step:
-    found = acting.approved(slot, id, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
+def _approved(agent: Agent, phase: Acting, slot: Slot, id: Id, ctx: Context) -> Step:
+    found = acting.approved(phase, slot, id, ctx.config, limits.left_s(ctx.config, ctx.elapsed_s))
     if isinstance(found, str):
-        return _fill(agent, slots, slot, found, True, ctx)
+        return _fill(agent, phase, slot, id, found, True, ctx)
     running, effect = found
-    return replace(agent, phase=Acting(acting.put(slots, running))), (effect,)
+    return replace(agent, phase=running), (effect,)
 
 
-def _denied(agent: Agent, slots: Slots, slot: Slot, nobody: bool, ctx: Context) -> Step:
-    agent, effects = _fill(agent, slots, slot, toolbox.UNAPPROVED if nobody else toolbox.DENIED, True, ctx)
-    told = (Unapproved(slot.action.command),) if nobody and isinstance(slot.action, toolbox.ShellExec) else ()
-    return agent, told + effects
+def _denied(agent: Agent, phase: Acting, slot: Slot, id: Id, nobody: bool, ctx: Context) -> Step:
+    agent, effects = _fill(agent, phase, slot, id, toolbox.UNAPPROVED if nobody else toolbox.DENIED, True, ctx)
+    return agent, ((Unapproved(slot.line), *effects) if nobody and slot.line is not None else effects)
 
 
-def _cycle(agent: Agent, slots: Slots, ctx: Context) -> Step:
+def _cycle(agent: Agent, slots: tuple[Slot, ...], ctx: Context) -> Step:
     """The same call again and again: nothing of this answer runs."""
     closed, effects = acting.refused(agent, slots, toolbox.CYCLE)
-    said = messages.longer(agent.messages, *acting.results(closed))
-    agent, more = _stop(replace(agent, messages=said), Reason.CYCLE, ctx)
+    agent, more = _stop(replace(agent, messages=messages.longer(agent.messages, *closed)), Reason.CYCLE, ctx)
     return agent, effects + more
 
 
@@ -388,10 +383,10 @@ def _interrupt_call(agent: Agent, phase: Calling) -> Step:
     return _finish(agent, Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
 
 
-def _interrupt_tools(agent: Agent, slots: Slots) -> Step:
+def _interrupt_tools(agent: Agent, phase: Acting) -> Step:
     """Keep the results that came, say of the others what is known, and close the list."""
-    closed, effects = acting.interrupted(agent, slots)
-    agent = replace(agent, messages=messages.longer(agent.messages, *acting.results(closed)))
+    closed, effects = acting.interrupted(agent, phase)
+    agent = replace(agent, messages=messages.longer(agent.messages, *closed))
     return _finish(agent, Finish(Reason.INTERRUPTED), effects)
 
 

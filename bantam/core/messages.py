@@ -303,12 +303,13 @@ def _with_ids(calls: tuple[Call, ...]) -> Iterable[Call]:
     Deterministic: a made-up id is the call's place in its message, so that a replay gives the same.
     """
     taken: set[str] = set()
+    last: dict[str, int] = {}  # the last suffix of an id that came more than once
     for number, call in enumerate(calls, 1):
         wanted = call_id(call) or f"call_{number}"
-        own, suffix = wanted, 1
+        own = wanted
         while own in taken:
-            suffix += 1
-            own = f"{wanted}_{suffix}"
+            last[wanted] = last.get(wanted, 1) + 1
+            own = f"{wanted}_{last[wanted]}"
         taken.add(own)
         raw = call_arguments(call)
         arguments = json_object(raw)

@@ -1,13 +1,14 @@
 """The state: agents, each in one phase, and a phase holds only what is true in it."""
 
-from collections.abc import Mapping
 from typing import Literal, assert_never
 
 from bantam.core.base.record import dataclass, field
 from bantam.core.base.settings import Config
+from bantam.core.base.trie import Trie
 from bantam.core.effects import Spent
 from bantam.core.events import Id
 from bantam.core.messages import Messages
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.tools.toolbox import Action, Heard
 from bantam.core.wire.assemble import Partial
 
@@ -51,23 +52,39 @@ class Checking:
 
 @dataclass(frozen=True)
 class Slot:
-    """One tool call on its way: waiting (no id yet), asking or running (an id), or finished (a text)."""
+    """One tool call of an answer, at its place among them; and what is known of it while it is under way."""
 
+    place: int
     call_id: str
     name: str
+    arguments: str
+    """As the conversation has them."""
     action: Action
-    id: Id | None = None
-    heard: Heard = field(default_factory=Heard)
-    text: str | None = None
+    line: str | None = None
+    """What `approve` judges, if it does."""
+    together: bool = False
+    """It may run side by side with its neighbours."""
     asks: bool = False
     """The user is asked first."""
     timeout_s: float = 0
     """What a command may take."""
+    heard: Heard = field(default_factory=Heard)
 
 
 @dataclass(frozen=True)
 class Acting:
+    """The calls of one answer. `slots` stays as it is; each of them waits, then is under way, then has a result.
+
+    So an event costs the same, however many calls there are.
+    """
+
     slots: tuple[Slot, ...]
+    begun: int = 0
+    """How many have been started, or were answered at once."""
+    busy: Trie[Slot] = field(default_factory=Trie)
+    """Those that ask or run, by the ids of their requests."""
+    results: Trie[str] = field(default_factory=Trie)
+    """By place, as `(place,)`."""
 
 
 Phase = Idle | Calling | BackingOff | Acting | Checking
@@ -109,13 +126,15 @@ class Session:
 
     config: Config
     system: str
-    agents: Mapping[Id, Agent]
+    agents: Trie[Agent]
+    toolbox: Toolbox = BUILT_IN
+    """All tools there are; `config.tools` names those that are on."""
     spent: Spent = field(default_factory=Spent)
     """In this turn, by all agents together."""
     total: Spent = field(default_factory=Spent)
     """In all turns that ended."""
     unapproved: frozenset[str] = field(default_factory=frozenset)
-    """Commands of this turn that needed an approval which nobody could give."""
+    """What in this turn needed an approval which nobody could give."""
     begun: float = 0.0
     """When this turn began."""
     withheld: frozenset[str] = field(default_factory=frozenset)
@@ -127,8 +146,8 @@ def waiting(agent: Agent) -> tuple[Id, ...]:
     match agent.phase:
         case Calling(id=id) | BackingOff(id=id) | Checking(id=id):
             return (id,)
-        case Acting(slots):
-            return tuple(slot.id for slot in slots if slot.id is not None and slot.text is None)
+        case Acting(busy=busy):
+            return tuple(busy)
         case Idle():
             return ()
         case never:

@@ -9,6 +9,7 @@ from collections import deque
 from bantam.core import loop, messages
 from bantam.core.base.record import replace
 from bantam.core.base.settings import Config
+from bantam.core.base.trie import Trie
 from bantam.core.effects import (
     BUDGETS,
     Cancel,
@@ -40,14 +41,15 @@ from bantam.core.events import (
 )
 from bantam.core.rules import gate, limits
 from bantam.core.state import Agent, Calling, Idle, Session, waiting
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.window import context
 
 ROOT: Id = ()
 
 
-def start(config: Config, system: str) -> Session:
+def start(config: Config, system: str, toolbox: Toolbox = BUILT_IN) -> Session:
     """A session whose root has heard nothing but its system prompt."""
-    return Session(config, system, {ROOT: Agent(ROOT, (messages.system(system),))})
+    return Session(config, system, Trie({ROOT: Agent(ROOT, (messages.system(system),))}), toolbox)
 
 
 def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Effect, ...]]:
@@ -71,14 +73,14 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
             continue
         if _ends_call(agent, event):
             session = replace(session, spent=limits.add(session.spent, limits.charge(agent, session.config)))
-        ctx = loop.Context(session.config, session.withheld, session.spent, now - session.begun)
+        ctx = loop.Context(session.config, session.toolbox, session.withheld, session.spent, now - session.begun)
         agent, effects = loop.step(agent, event, ctx)
-        session = replace(session, agents={**session.agents, path: agent})
+        session = replace(session, agents=session.agents.put(path, agent))
         for effect in effects:
             match effect:
                 case Spawn(id, prompt):
                     child = Agent(id, (context.child_system(session.system),))
-                    session = replace(session, agents={**session.agents, id: child})
+                    session = replace(session, agents=session.agents.put(id, child))
                     inbox.append((id, UserSaid(prompt)))
                 case Cancel(id) if id in session.agents:
                     session, cancels = _cut(session, id)
@@ -144,12 +146,11 @@ def _ends_call(agent: Agent, event: Event) -> bool:
 
 def _cut(session: Session, path: Id) -> tuple[Session, list[Effect]]:
     """Without an agent and all below it; and the cancellation of what they waited for, which is charged."""
-    cut = {p: agent for p, agent in session.agents.items() if p[: len(path)] == path}
+    cut = dict(session.agents.below(path))
     cancels: list[Effect] = [Cancel(id) for agent in cut.values() for id in waiting(agent) if id not in cut]
     for agent in cut.values():
         session = replace(session, spent=limits.add(session.spent, limits.charge(agent, session.config)))
-    agents = {p: agent for p, agent in session.agents.items() if p not in cut}
-    return replace(session, agents=agents), cancels
+    return replace(session, agents=session.agents.cut(path)), cancels
 
 
 def _result(path: Id, finish: Finish) -> ToolFinished:

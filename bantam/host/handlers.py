@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 
 from bantam.core.base.settings import Config
-from bantam.core.effects import CallModel, CheckAnswer, Request, RunShell, Sleep
-from bantam.core.events import Event, Failure, Fault, ModelFailed
+from bantam.core.effects import CallModel, CheckAnswer, Request, RunShell, RunTool, Sleep
+from bantam.core.events import Event, Failure, Fault, ModelFailed, ToolFinished
 from bantam.core.rules.redact import Redactor
 from bantam.core.wire.presets import LOCAL
 from bantam.host import setup
@@ -16,11 +16,22 @@ from bantam.shell.run import process, timer
 from bantam.shell.runtime import Handler
 
 
-class Outside:
-    """Handlers for one configuration after another, all in one place."""
+async def no_function(request: RunTool) -> AsyncGenerator[Event, None]:
+    """Answers for functions where nobody gave a handler for them."""
+    yield ToolFinished(request.id, f"error: nothing here can run the tool {request.name}", error=True)
 
-    def __init__(self, place: Place, config: Config, key: str | None, redactor: Redactor) -> None:
+
+class Outside:
+    """Handlers for one configuration after another, all in one place.
+
+    `functions` runs all tools of kind `function`, and keeps to the limits of its request.
+    """
+
+    def __init__(
+        self, place: Place, config: Config, key: str | None, redactor: Redactor, functions: Handler = no_function
+    ) -> None:
         self._place, self._config, self._key, self._redactor = place, config, key, redactor
+        self._functions = functions
         self._model = Model(config.endpoint, key, place.environ, place.clock.wall, redactor)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
@@ -32,6 +43,7 @@ class Outside:
         return {
             CallModel: self._call,
             RunShell: self._run,
+            RunTool: self._functions,
             Sleep: lambda request: timer.sleep(request, self._scale),
             CheckAnswer: schema.check,
         }

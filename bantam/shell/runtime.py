@@ -20,6 +20,7 @@ from bantam.core.effects import (
     Emit,
     Request,
     RunShell,
+    RunTool,
     Save,
     Sleep,
     TurnEnded,
@@ -105,7 +106,7 @@ class Runtime:
                 self._keep(messages)
             case Cancel(id):
                 self._cancel(id)
-            case CallModel() | RunShell() | Sleep() | AskApproval() | CheckAnswer():
+            case CallModel() | RunShell() | RunTool() | Sleep() | AskApproval() | CheckAnswer():
                 self._tasks[effect.id] = asyncio.get_running_loop().create_task(self._answer(effect))
             case never:
                 assert_never(never)

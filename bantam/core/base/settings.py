@@ -6,7 +6,7 @@ from typing import Any
 from bantam.core.base.record import dataclass, field
 
 DEPTH_MAX = 5  # levels of subagents below the root, which is level 0
-TOOL_NAMES = ("shell_exec", "run_subagent")
+TOOL_NAMES = ("shell_exec", "run_subagent")  # the tools that are on where `tools` is not set
 
 
 @dataclass(frozen=True)

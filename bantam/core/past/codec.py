@@ -16,10 +16,11 @@ from bantam.core import effects, events, state
 from bantam.core.base import settings
 from bantam.core.base.grown import Grown
 from bantam.core.base.record import fields, is_dataclass
-from bantam.core.tools import toolbox
+from bantam.core.base.trie import Address, Trie
+from bantam.core.tools import table, toolbox
 from bantam.core.wire import assemble
 
-MODULES = (settings, events, effects, assemble, toolbox, state)
+MODULES = (settings, events, effects, assemble, table, toolbox, state)
 
 
 def encode(value: Any) -> Any:
@@ -45,7 +46,7 @@ def _field(value: Any) -> Any:
             return sorted(value)
         case tuple() | Grown():
             return [_field(item) for item in value]
-        case Mapping() if value and all(isinstance(key, tuple) for key in value):
+        case Trie():
             return [[list(key), _field(item)] for key, item in value.items()]
         case _:
             return encode(value) if is_dataclass(value) else _opaque(value)
@@ -95,9 +96,9 @@ def _as(hint: Any, value: Any) -> Any:
         return _one_of(inner, value)
     if origin in (tuple, frozenset):
         return origin(_as(inner[0], item) for item in _checked(value, isinstance(value, list)))
+    if origin is Trie:
+        return Trie((_as(Address, key), _as(inner[0], item)) for key, item in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        if typing.get_origin(inner[0]) is tuple:
-            return {_as(inner[0], key): _as(inner[1], item) for key, item in value}
         return _revealed(_checked(value, isinstance(value, dict)))
     if origin is typing.Literal:
         return _checked(value, value in inner)

@@ -77,7 +77,7 @@ def _differ(here: Moment, there: Moment, equal: dict[str, tuple[Messages, Messag
 
 def cost(run: Tape) -> Cost:
     """What all turns of a run used, an unfinished one included; by the prices of the run itself."""
-    session, seconds, last = tree.start(run.config, run.system), 0.0, 0.0
+    session, seconds, last = tree.start(run.config, run.system, run.toolbox), 0.0, 0.0
     for now, event in run.events:
         seconds += 0 if tree.idle(session) else now - last
         session, last = tree.step(session, event, now)[0], now
@@ -98,12 +98,11 @@ def _addressed(run: Tape) -> Mapping[str, Moment]:
 
 
 def _moments(run: Tape) -> Iterator[Moment]:
-    session, prompts, turns = tree.start(run.config, run.system), 0, 0
+    session, prompts, turns = tree.start(run.config, run.system, run.toolbox), 0, 0
     names: dict[str, str] = {}
     for at, (now, event) in enumerate(run.events, 1):
         after, effects = tree.step(session, event, now)
-        agent = after.agents.get(event.id[:-1] if isinstance(event, Answer) else tree.ROOT)
-        for call in messages.calls_of(agent.messages[-1]) if agent else ():  # no other agent has said anything
+        for call in _new_calls(session, after, event):
             names.setdefault(messages.call_id(call), f"call {len(names) + 1}")
         value = _told(session, event, effects)
         if value is not None:
@@ -119,6 +118,13 @@ def _moments(run: Tape) -> Iterator[Moment]:
                 turns += 1
                 yield Moment(at, f"end of turn {turns}", {"reason": effect.output.reason})
         session = after
+
+
+def _new_calls(before: Session, after: Session, event: Event) -> tuple[messages.Call, ...]:
+    """The calls of the message that an event brought to an end."""
+    path = event.id[:-1] if isinstance(event, Answer) else ()
+    old, new = before.agents.get(path), after.agents.get(path)
+    return () if new is None or (old and old.messages is new.messages) else messages.calls_of(new.messages[-1])
 
 
 def _told(session: Session, event: Event, effects: tuple[Effect, ...]) -> Mapping[str, Any] | None:

@@ -4,7 +4,7 @@ A line is `[time, event]`; the first one is a header with the configuration and 
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bantam.core import tree
@@ -15,6 +15,7 @@ from bantam.core.events import Event, Lost
 from bantam.core.past import codec, mend
 from bantam.core.past.lines import Damage, Line, kept, read, value, with_line, words
 from bantam.core.state import Session
+from bantam.core.tools.table import BUILT_IN, Tool, Toolbox
 
 VERSION = 1
 TIME_DIGITS = 6  # of a second
@@ -39,10 +40,22 @@ class Past:
         return f"is {words(self.damage)}: {kept(self.damage, self.events)}" if self.damage.count else ""
 
 
-def header(id: str, created: str, started: str, system: str, config: Config) -> dict[str, Any]:
+def header(
+    id: str, created: str, started: str, system: str, config: Config, toolbox: Toolbox = BUILT_IN
+) -> dict[str, Any]:
     """The first line of a log. `created` is the time on the user's wall, `started` when the run began, in UTC."""
     named = {"bantam_log": VERSION, "id": id, "created": created, "started": started}
-    return {**named, "system": system, "config": codec.encode(config)}
+    tools = {} if toolbox == BUILT_IN else {"toolbox": [codec.encode(tool) for tool in toolbox]}
+    return {**named, "system": system, "config": codec.encode(config), **tools}
+
+
+def toolbox_of(head: Mapping[str, Any]) -> Toolbox:
+    """The tools of a run, from its log's first line; the built-in ones where it names none. Raises ValueError."""
+    written = head.get("toolbox")
+    found = [codec.decode(tool) for tool in written] if isinstance(written, list) else [*BUILT_IN]
+    if not all(isinstance(tool, Tool) for tool in found):
+        raise ValueError("it has something else in its toolbox")
+    return tuple(found)
 
 
 def line(now: float, event: Event) -> list[Any]:
@@ -100,12 +113,12 @@ def _begun(first: bytes) -> Past:
     if not isinstance(head, dict) or head.get("bantam_log") != VERSION:
         raise ValueError("it is not a log of this version")
     try:
-        config, system = codec.decode(head.get("config")), head.get("system")
+        config, system, toolbox = codec.decode(head.get("config")), head.get("system"), toolbox_of(head)
     except (ValueError, RecursionError):
-        config, system = None, None
+        config, system, toolbox = None, None, BUILT_IN
     if not isinstance(config, Config) or not isinstance(system, str):
         raise ValueError("its first line has no configuration of this version")
-    return Past(tree.start(config, system), 0.0, 0)
+    return Past(tree.start(config, system, toolbox), 0.0, 0)
 
 
 def recovery(session: Session) -> tuple[Event, ...]:

@@ -80,7 +80,7 @@ def _closed(session: Session, event: Event, id: Id, now: float) -> tuple[Session
     begins = len(id) == 1 and (is_call or not isinstance(event, Answer))
     root = session.agents[tree.ROOT]
     root = replace(root, serial=max(root.serial, id[0] - begins) if id else root.serial)
-    session = replace(session, agents={**session.agents, tree.ROOT: root})
+    session = replace(session, agents=session.agents.put(tree.ROOT, root))
     for text in queued or ((GAP,) if begins and is_call else ()):
         session, more = tree.step(session, UserSaid(text), now)
         effects += more

@@ -11,14 +11,15 @@ from typing import Any
 from bantam.core.base.grown import Grown
 from bantam.core.base.record import dataclass
 from bantam.core.base.settings import Config
-from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Request, RunShell, Sleep
+from bantam.core.effects import AskApproval, CallModel, CheckAnswer, Request, RunShell, RunTool, Sleep
 from bantam.core.events import Event, Id
 from bantam.core.messages import Message, Messages
 from bantam.core.past import codec, history
 from bantam.core.past.lines import words
+from bantam.core.tools.table import BUILT_IN, Toolbox
 
 SHOWN_CHARS_MAX = 60  # of a value that differs
-REQUESTS = (CallModel, RunShell, Sleep, AskApproval, CheckAnswer)
+REQUESTS = (CallModel, RunShell, RunTool, Sleep, AskApproval, CheckAnswer)
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Tape:
     config: Config
     events: tuple[tuple[float, Event], ...]
     requests: tuple[Request, ...]
+    toolbox: Toolbox = BUILT_IN
 
 
 def read(lines: Iterable[bytes]) -> Tape:
@@ -45,8 +47,9 @@ def read(lines: Iterable[bytes]) -> Tape:
     if past.damage.count:
         raise ValueError(f"it is {words(past.damage)}")
     head = json.loads(whole[0])
-    config = codec.decode(head["config"])
-    return Tape(str(head.get("id")), str(head.get("started")), head["system"], config, tuple(events), tuple(requests))
+    config, toolbox = codec.decode(head["config"]), history.toolbox_of(head)
+    named = str(head.get("id")), str(head.get("started")), head["system"]
+    return Tape(*named, config, tuple(events), tuple(requests), toolbox)
 
 
 def difference(here: Request, taped: Request, known: int = 0) -> str:
@@ -98,6 +101,8 @@ def asked(request: Request) -> Any:
             return {**parameters, "tools": tools}
         case RunShell(command=command) | AskApproval(command=command):
             return {"command": command}
+        case RunTool(name=name, arguments=arguments):
+            return {name: arguments}
         case CheckAnswer(text=text, schema=schema):
             return {"text": text, "schema": schema}
         case _:

@@ -135,7 +135,7 @@ def written(rule: Rule | Exactly) -> str:
 
 
 def judge(policy: Policy, command: str) -> Verdict:
-    """What is to be done with a command line of `shell_exec`: the first of its strictest verdicts."""
+    """What is to be done with a command line: the first of its strictest verdicts."""
     return max(verdicts(policy, command), key=_strictness)
 
 

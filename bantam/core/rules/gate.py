@@ -4,19 +4,19 @@ from functools import cache
 
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass
-from bantam.core.tools.toolbox import Action, ShellExec, Unusable, denied
+from bantam.core.tools.toolbox import Action, Unusable, denied
 
 SETTING_CHARS_MAX = 500  # of a line for model.cfg that is still worth showing
 
 
-def judged(action: Action, approve: str) -> tuple[Action, str]:
+def judged(action: Action, line: str | None, approve: str) -> tuple[Action, str]:
     """What may become of a call, and why the user is to be asked first; "" for no question.
 
-    Only commands are judged: a subagent's own commands are, one by one.
+    `line` says the call in the words that rules are about; None for what is not judged.
     """
-    if not isinstance(action, ShellExec) or approve == "never":
+    if line is None or approve == "never":
         return action, ""
-    verdict = _verdict(approve, action.command)
+    verdict = _verdict(approve, line)
     if verdict.decision == "deny":
         return Unusable(denied(verdict.why)), ""
     return action, verdict.why if verdict.decision == "ask" else ""

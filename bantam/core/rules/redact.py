@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any, AnyStr, Generic
 
 from bantam.core.base.record import fields, is_dataclass, replace
+from bantam.core.base.trie import Trie
 from bantam.core.effects import (
     AskApproval,
     CallModel,
@@ -19,6 +20,7 @@ from bantam.core.effects import (
     Request,
     ResultDelta,
     RunShell,
+    RunTool,
     Save,
     TextDelta,
     ThoughtDelta,
@@ -76,8 +78,8 @@ class Redactor:
     def __init__(self, secrets: Iterable[str | None]) -> None:
         found = {secret for secret in secrets if secret is not None and is_secret(secret)}
         self.secrets = tuple(sorted(found, key=len, reverse=True))  # one may be a part of another
-        self._clean: dict[Id, tuple[tuple[Message, Message], ...]] = {}
-        self._streams: dict[tuple[Id, Delta], Stream[str]] = {}
+        self._clean: Trie[tuple[tuple[Message, Message], ...]] = Trie()
+        self._streams: Trie[dict[Delta, Stream[str]]] = Trie()
 
     def stream(self) -> Stream[bytes]:
         """For the bytes of one connection or command."""
@@ -104,7 +106,7 @@ class Redactor:
                 return (replace(effect, messages=self.messages(id[:-1], said)),)
             case Save(said):
                 return (Save(self.messages((), said)),)
-            case RunShell() | AskApproval() | CheckAnswer():
+            case RunShell() | RunTool() | AskApproval() | CheckAnswer():
                 request: Request = self._record(effect)
                 return (request,)
             case Emit(who, TextDelta() | ThoughtDelta() | ResultDelta(glimpse=False) as delta):
@@ -124,8 +126,7 @@ class Redactor:
             before if before is not None and before[0] is message else (message, self._message(message))
             for message, before in zip_longest(said, old[: len(said)])
         )
-        self._clean = {other: its for other, its in self._clean.items() if other[: len(path)] != path}
-        self._clean[path] = pairs
+        self._clean = self._clean.cut(path).put(path, pairs)
         return tuple(clean for _, clean in pairs)
 
     def _message(self, message: Message) -> Message:
@@ -133,14 +134,17 @@ class Redactor:
         return message if cleaned == message else cleaned
 
     def _next(self, who: Id, delta: Delta) -> tuple[Effect, ...]:
-        stream = self._streams.setdefault((who, replace(delta, text="")), Stream(self.secrets, MARK))
+        if who not in self._streams:
+            self._streams = self._streams.put(who, {})
+        stream = self._streams[who].setdefault(replace(delta, text=""), Stream(self.secrets, MARK))
         told = stream.feed(delta.text)
         return (Emit(who, replace(delta, text=told)),) if told else ()
 
     def _rest(self, who: Id) -> tuple[Effect, ...]:
         """What was held back of the texts of an agent and of those below it."""
-        over = [name for name in self._streams if name[0][: len(who)] == who]
-        ends = [(path, delta, self._streams.pop((path, delta)).end()) for path, delta in over]
+        over = [*self._streams.below(who)]
+        self._streams = self._streams.cut(who)
+        ends = [(path, delta, stream.end()) for path, streams in over for delta, stream in streams.items()]
         return tuple(Emit(path, replace(delta, text=text)) for path, delta, text in ends if text)
 
     def _record(self, record: Any) -> Any:

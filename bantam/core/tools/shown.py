@@ -1,6 +1,5 @@
 """What watchers are shown of an agent: outputs, and nothing that changes what happens."""
 
-from bantam.core import messages
 from bantam.core.effects import CallStarted, Emit, Output, ResultDelta, ResultEnded, ResultStarted
 from bantam.core.events import ToolProgress
 from bantam.core.state import Agent, Slot
@@ -15,9 +14,7 @@ def emit(agent: Agent, output: Output) -> Emit:
 
 def started(agent: Agent, slot: Slot) -> Emit:
     """A call of the agent's last message begins."""
-    calls = messages.calls_of(agent.messages[-1])
-    arguments = next(str(messages.call_arguments(call)) for call in calls if messages.call_id(call) == slot.call_id)
-    return emit(agent, CallStarted(slot.call_id, slot.name, arguments))
+    return emit(agent, CallStarted(slot.call_id, slot.name, slot.arguments))
 
 
 def progress(agent: Agent, slot: Slot, event: ToolProgress) -> Emits:

@@ -1,45 +1,45 @@
-"""The two tools: what the model is told of them, what it asks for, and what it gets back.
+"""What a model is told of its tools, what its calls ask for, and what it gets back.
 
 Parse, don't validate: a call becomes an action, or a text that tells the model what was wrong. Nothing
 ever runs with arguments that did not parse.
 """
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
 
 from bantam.core.base import rope
 from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import DEPTH_MAX
 from bantam.core.base.texts import clean
 from bantam.core.events import CommandEnded, ToolProgress
-from bantam.core.messages import Call, call_arguments, call_name, json_object, read_json
+from bantam.core.messages import NESTING_MAX, Call, call_arguments, call_name, json_object, map_text, nesting, read_json
+from bantam.core.tools import arguments, table
+from bantam.core.tools.table import BUILT_IN, Kind, Tool, Toolbox
 
 QUOTE_MAX = 300  # characters of the model's own arguments that an error quotes
-_TOOLS: Mapping[str, tuple[str, str, str]] = {
-    "shell_exec": (
-        "Run a shell command and return its output and exit status. "
-        "Standard input is empty; a command that runs too long is stopped.",
-        "command",
-        "The command, as for sh -c.",
-    ),
-    "run_subagent": (
-        "Give a task to a child agent with the same tools and an empty conversation, and return its "
-        "last message. Several calls side by side run at the same time.",
-        "prompt",
-        "The whole task: the child sees nothing else.",
-    ),
-}
 
 
 @dataclass(frozen=True)
-class ShellExec:
-    command: str
+class Command:
+    """A command line for the shell."""
+
+    line: str
 
 
 @dataclass(frozen=True)
-class RunSubagent:
+class Task:
+    """A prompt for a subagent."""
+
     prompt: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A call of a tool of kind `function`."""
+
+    name: str
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,65 +49,86 @@ class Unusable:
     why: str
 
 
-Action = ShellExec | RunSubagent | Unusable
+Action = Command | Task | Function | Unusable
 
 
 @dataclass(frozen=True)
 class Heard:
-    """The output of a running command so far: its beginning, and the newest glimpse of the rest."""
+    """The output of a running tool so far: its beginning, and the newest glimpse of the rest."""
 
     head: tuple[str, ...] = ()
     skipped: int = 0
     glimpse: str = ""
 
 
-def offered(names: Collection[str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+def offered(names: Iterable[str], toolbox: Toolbox = BUILT_IN) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
     """Name, description and the JSON Schema of the arguments of each tool that the model is told of."""
-    return tuple(
-        (
-            name,
-            what,
-            {
-                "type": "object",
-                "properties": {member: {"type": "string", "description": meaning}},
-                "required": [member],
-            },
-        )
-        for name, (what, member, meaning) in _TOOLS.items()
-        if name in names
-    )
+    return tuple((tool.name, tool.description, tool.parameters) for tool in table.chosen(toolbox, names))
 
 
-def parse(call: Call, names: Collection[str], depth: int, cut: bool) -> Action:
-    """What a call as it came asks for. `cut`: the answer ended at the token limit."""
+def parse(call: Call, names: Iterable[str], depth: int, cut: bool, toolbox: Toolbox = BUILT_IN) -> Action:
+    """What a call as it came asks for. `names`: the tools that are on; `cut`: the answer ended at the token limit."""
     name, raw = call_name(call), call_arguments(call)
-    if name not in names or name not in _TOOLS:
-        return Unusable(f"error: there is no tool {name!r}; the tools are: {', '.join(names) or 'none'}")
-    arguments = json_object(raw)
-    member = _TOOLS[name][1]
-    if arguments is None:
-        if cut:
-            return Unusable(
-                f"error: the arguments of {name} were cut off by the token limit, so nothing ran; "
-                "send a shorter call, or several"
-            )
+    there = table.chosen(toolbox, names)
+    tool = next((tool for tool in there if tool.name == name), None)
+    if tool is None:
+        known = ", ".join(table.names(there)) or "none"
+        return Unusable(f"error: there is no tool {name!r}; the tools are: {known}")
+    given = json_object(raw)
+    if given is None and cut:
+        return Unusable(
+            f"error: the arguments of {name} were cut off by the token limit, so nothing ran; "
+            "send a shorter call, or several"
+        )
+    if given is None:
         return Unusable(f"error: the arguments of {name} are not a JSON object: {_why_not(raw)}. {_quote(raw)}")
-    if member not in arguments:
-        return Unusable(f"error: {name} needs the member {member!r}. {_quote(raw)}")
-    value = arguments[member]
-    if not isinstance(value, str):
-        return Unusable(f"error: {member!r} of {name} must be a string. {_quote(raw)}")
-    value = clean(value)  # JSON can spell half a character, which no process can be given
-    match name:
-        case "shell_exec" if "\0" in value:
-            return Unusable("error: the command has a NUL character, which no process can be given")
-        case "shell_exec":
-            return ShellExec(value)
-    if not value.strip():
+    if tool.kind is Kind.FUNCTION:
+        if nesting(given) > NESTING_MAX:
+            return Unusable(f"error: the arguments of {name} are nested more than {NESTING_MAX} levels deep")
+        return Function(name, map_text(given, clean))
+    if wrong := arguments.wrong(name, tool.parameters, given):
+        return Unusable(f"error: {wrong}. {_quote(raw)}")
+    value = clean(given[tool.parameters["required"][0]])  # JSON can spell half a character, which nobody can be given
+    return _command(value) if tool.kind is Kind.COMMAND else _task(value, depth)
+
+
+def _command(line: str) -> Command | Unusable:
+    if "\0" in line:
+        return Unusable("error: the command has a NUL character, which no process can be given")
+    return Command(line)
+
+
+def _task(prompt: str, depth: int) -> Task | Unusable:
+    if not prompt.strip():
         return Unusable("error: the prompt is empty; say what the subagent shall do")
     if depth >= DEPTH_MAX:
         return Unusable(f"error: subagents may be nested {DEPTH_MAX} levels deep and this is the last; do it yourself")
-    return RunSubagent(value)
+    return Task(prompt)
+
+
+def judged(tool: Tool | None, action: Action) -> str | None:
+    """The line that `approve` is asked about; None for what it does not judge.
+
+    A call that is no command is put into words of a shell, `NAME 'ARGUMENTS'`, so that rules read it as one.
+    """
+    if tool is None or not tool.judged:
+        return None
+    match action:
+        case Command(line):
+            return line
+        case Function(name, given):
+            return f"{name} {_quoted(json.dumps(given, ensure_ascii=False, sort_keys=True))}"
+        case Task(prompt):
+            return f"{tool.name} {_quoted(prompt)}"
+        case Unusable():
+            return None
+        case never:
+            assert_never(never)
+
+
+def _quoted(text: str) -> str:
+    """One word of a shell, whatever is in it."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def hear(heard: Heard, event: ToolProgress) -> Heard:
@@ -135,7 +156,7 @@ def interrupted_result(heard: Heard) -> str:
 
 
 def lost_result(heard: Heard) -> str:
-    """The result of a command that ran when Bantam was killed: its output so far, and that its end is unknown."""
+    """The result of a call that ran when Bantam was killed: its output so far, and that its end is unknown."""
     return _lines(_so_far(heard), [LOST])
 
 
@@ -150,7 +171,7 @@ NOT_RUN = "not run: interrupted by the user before it started"
 
 
 def denied(why: str) -> str:
-    """The result of a command that a rule forbids."""
+    """The result of a call that a rule forbids."""
     return f"not run: the rules of this folder do not allow it ({why})"
 
 

@@ -11,6 +11,7 @@ from bantam.core.events import Id
 from bantam.core.messages import Message
 from bantam.core.state import Agent, Purpose
 from bantam.core.tools import toolbox
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.window import context
 from bantam.core.wire.dialects import DIALECTS
 
@@ -18,7 +19,13 @@ NEEDED = frozenset({"model", "stream"})  # no server can do without them
 
 
 def call(
-    agent: Agent, id: Id, purpose: Purpose, config: Config, withheld: frozenset[str], left_s: float | None
+    agent: Agent,
+    id: Id,
+    purpose: Purpose,
+    config: Config,
+    tools: Toolbox,
+    withheld: frozenset[str],
+    left_s: float | None,
 ) -> CallModel:
     """The request of an agent: the conversation, or the question about it. Tools and the schema are for replies."""
     match purpose:
@@ -30,15 +37,19 @@ def call(
             sent = context.summary_request(agent.messages)
         case never:
             assert_never(never)
-    told = offered(config.api, config.tools) if purpose == "reply" else ()
+    told = offered(config.api, config.tools, tools) if purpose == "reply" else ()
     asked = parameters(config, withheld, answers=purpose == "reply" and not agent.path)
     return CallModel(id, sent, told, asked, config.timeout, left_s, config.api)
 
 
-@cache
-def offered(api: str, names: tuple[str, ...]) -> tuple[Message, ...]:
+def offered(api: str, names: tuple[str, ...], tools: Toolbox = BUILT_IN) -> tuple[Message, ...]:
     """The tools of these names as a dialect tells of them: the same objects each time, for they are written once."""
-    return tuple(DIALECTS[api].tool(*tool) for tool in toolbox.offered(names))
+    return tuple(_told(api, name, what, json.dumps(schema)) for name, what, schema in toolbox.offered(names, tools))
+
+
+@cache
+def _told(api: str, name: str, what: str, schema: str) -> Message:
+    return DIALECTS[api].tool(name, what, json.loads(schema))
 
 
 def squeezed(agent: Agent, purpose: Purpose, config: Config) -> Agent | None:

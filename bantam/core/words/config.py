@@ -12,7 +12,9 @@ from typing import Any
 
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass, fields
-from bantam.core.base.settings import TOOL_NAMES, Config
+from bantam.core.base.settings import Config
+from bantam.core.tools import table
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.wire.dialects import CHAT, DIALECTS
 from bantam.core.wire.presets import LOCAL, LOCAL_MODEL, PRESETS
 
@@ -57,8 +59,9 @@ def entry_of(line: str, where: str) -> Entry | Problem:
     return Entry(key, value.strip(), where)
 
 
-def parse(found: Iterable[Entry]) -> Config | Problem:
-    """The settings; the last of two equal keys wins."""
+def parse(found: Iterable[Entry], toolbox: Toolbox = BUILT_IN) -> Config | Problem:
+    """The settings; the last of two equal keys wins. `toolbox`: the tools that there are."""
+    kinds = _OWN if toolbox is BUILT_IN else {**_OWN, "tools": _tools(toolbox)}
     last = {entry.key: entry for entry in found}
     own: dict[str, Any] = {}
     forwarded: dict[str, Any] = {"temperature": 0.7}
@@ -72,8 +75,8 @@ def parse(found: Iterable[Entry]) -> Config | Problem:
             return Problem(f"{entry.where}: {entry.key} is made by Bantam itself and cannot be set")
         if entry.value not in NOT_YET.get(entry.key, (entry.value,)):
             return Problem(f"{entry.where}: {entry.key} is not available in this version; remove the line")
-        if entry.key in _OWN:
-            expected, read = _OWN[entry.key]
+        if entry.key in kinds:
+            expected, read = kinds[entry.key]
             value = read(entry.value)
             if entry.key == "approve" and value != "never":
                 problem = _approve_problem(value)
@@ -223,9 +226,14 @@ _URL = re.compile(  # RFC 3986, 3.2, as far as http needs it: a login, a name or
 )
 
 
-def _tools(text: str) -> tuple[str, ...] | None:
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    return tuple(name for name in TOOL_NAMES if name in wanted) if set(wanted) <= {*TOOL_NAMES} else None
+def _tools(toolbox: Toolbox) -> tuple[str, Callable[[str], tuple[str, ...] | None]]:
+    known = table.names(toolbox)
+
+    def read(text: str) -> tuple[str, ...] | None:
+        wanted = {name.strip() for name in text.split(",") if name.strip()}
+        return table.names(table.chosen(toolbox, wanted)) if wanted <= {*known} else None
+
+    return "a list of " + ", ".join(known), read
 
 
 _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
@@ -243,7 +251,7 @@ _OWN: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "max_identical_calls": ("a whole number, or 0 for no limit", _count(0)),
     "price_in": ("USD per million tokens", _amount),
     "price_out": ("USD per million tokens", _amount),
-    "tools": ("a list of " + ", ".join(TOOL_NAMES), _tools),
+    "tools": _tools(BUILT_IN),
     "shell": ("the name or path of a shell", lambda text: text or None),
     "shell_output_bytes": ("a whole number of at least 100", _count(100)),
     "context_window": ("a whole number of tokens", _count(0)),

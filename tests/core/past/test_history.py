@@ -11,7 +11,7 @@ from bantam.core.base.settings import Config
 from bantam.core.events import CommandEnded, Event, Lost, ModelChunks, ModelEnded, ToolProgress, UserSaid
 from bantam.core.past import history
 from tests.invariants import complaint
-from tests.servers import Json
+from tests.servers import TOOLBOX, Json
 from tests.world import SYSTEM, Rolled, World, config
 
 pytestmark = pytest.mark.core
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.core
 
 def written(world: World) -> bytes:
     """The log of a world's life."""
-    head = history.header("20260101-000000", "2026-01-01 00:00:00", "", SYSTEM, world.start)
+    head = history.header("20260101-000000", "2026-01-01 00:00:00", "", SYSTEM, world.start, TOOLBOX)
     lines: list[Json] = [head, *(history.line(now, event) for now, event in world.log)]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
@@ -40,7 +40,7 @@ def test_a_log_cut_anywhere_loses_the_unfinished_event_and_goes_on(seed: int, da
     past = history.fold(lines(whole[:cut]))
     count = whole[:cut].count(b"\n") - 1
     assert (past.events, past.problem) == (count, "")
-    assert past.session == (world.history[count - 1][0] if count else tree.start(world.start, SYSTEM))
+    assert past.session == (world.history[count - 1][0] if count else tree.start(world.start, SYSTEM, TOOLBOX))
 
     after = World(world.start)
     after.session = past.session

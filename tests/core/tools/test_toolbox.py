@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bantam.core.base.settings import DEPTH_MAX, TOOL_NAMES
 from bantam.core.events import CommandEnded, ToolProgress
 from bantam.core.tools import toolbox
-from bantam.core.tools.toolbox import Heard, RunSubagent, ShellExec, Unusable
+from bantam.core.tools.toolbox import Command, Heard, Task, Unusable
 from tests.servers import Json
 from tests.strategies import any_text, json_objects, json_values, wild_text
 
@@ -29,12 +29,12 @@ def why(action: toolbox.Action) -> str:
 @given(st.sampled_from([*TOOL_NAMES, "rm_rf", "", 3]), any_arguments, st.integers(0, DEPTH_MAX), st.booleans())
 def test_whatever_a_model_writes_is_run_as_written_or_explained(name: Json, raw: Json, depth: int, cut: bool) -> None:
     match parse(name, raw, depth, cut):
-        case ShellExec(command):
+        case Command(command):
             assert name == "shell_exec"
             assert _object(raw)["command"] == command
             command.encode()
             assert "\0" not in command
-        case RunSubagent(prompt):
+        case Task(prompt):
             assert name == "run_subagent"
             assert _object(raw)["prompt"] == prompt
             assert prompt.strip()
@@ -51,13 +51,13 @@ def _object(raw: Json) -> Json:
 @given(wild_text.filter(lambda text: "\0" not in text), json_objects)
 def test_a_good_command_runs_whatever_stands_beside_it(command: str, more: dict[str, Json]) -> None:
     arguments = {**more, "command": command}
-    assert parse("shell_exec", json.dumps(arguments)) == ShellExec(command)
-    assert parse("shell_exec", arguments) == ShellExec(command)
+    assert parse("shell_exec", json.dumps(arguments)) == Command(command)
+    assert parse("shell_exec", arguments) == Command(command)
 
 
 @pytest.mark.parametrize("depth", [0, DEPTH_MAX - 1])
 def test_a_subagent_may_start_down_to_the_last_level(depth: int) -> None:
-    assert parse("run_subagent", {"prompt": "do it"}, depth) == RunSubagent("do it")
+    assert parse("run_subagent", {"prompt": "do it"}, depth) == Task("do it")
 
 
 def test_a_subagent_of_the_last_level_has_no_children() -> None:
@@ -89,7 +89,7 @@ def test_an_explanation_says_what_was_wrong(raw: Json, words: str) -> None:
 
 def test_arguments_that_the_token_limit_cut_are_told_from_bad_ones() -> None:
     assert "cut off by the token limit" in why(parse("shell_exec", '{"command', cut=True))
-    assert parse("shell_exec", '{"command": "ls"}', cut=True) == ShellExec("ls")
+    assert parse("shell_exec", '{"command": "ls"}', cut=True) == Command("ls")
 
 
 def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
@@ -99,7 +99,7 @@ def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
 
 
 def test_half_a_character_in_a_command_does_not_reach_the_shell() -> None:
-    assert parse("shell_exec", '{"command": "echo \\ud800"}') == ShellExec("echo \ufffd")
+    assert parse("shell_exec", '{"command": "echo \\ud800"}') == Command("echo \ufffd")
 
 
 def test_an_empty_prompt_is_explained() -> None:
