@@ -15,6 +15,7 @@ from bantam.core.effects import (
     Notice,
     Reason,
     RunShell,
+    RunTool,
     Sleep,
     TurnEnded,
 )
@@ -33,11 +34,13 @@ from bantam.core.events import (
     ModelChunks,
     ModelEnded,
     ModelFailed,
+    ToolFinished,
     UserSaid,
 )
 from bantam.core.state import Session
+from bantam.core.tools.table import names
 from tests.invariants import complaint
-from tests.servers import Json
+from tests.servers import TOOLBOX, Json
 
 pytestmark = pytest.mark.core
 
@@ -46,7 +49,7 @@ class Turn:
     """A session of one setting, and the effects of its last event. Time is what `now` says."""
 
     def __init__(self, **settings: Json) -> None:
-        self.session: Session = tree.start(Config(**settings), "s")
+        self.session: Session = tree.start(Config(**settings), "s", TOOLBOX)
         self.effects: tuple[Effect, ...] = ()
         self.now = 0.0
 
@@ -76,7 +79,7 @@ class Turn:
 
 
 def says(id: Id, *commands: str, text: str = "", tokens: int = 0, tool: str = "shell_exec") -> tuple[Event, Event]:
-    member = "command" if tool == "shell_exec" else "prompt"
+    member = {"shell_exec": "command", "run_subagent": "prompt", "look_up": "word"}[tool]
     calls = [
         {"index": n, "id": f"c{n}", "function": {"name": tool, "arguments": f'{{"{member}": "{command}"}}'}}
         for n, command in enumerate(commands)
@@ -182,6 +185,28 @@ def test_a_command_that_asks_waits_and_keeps_its_id() -> None:
     assert turn.last == "not run: the rules of this folder do not allow it (deny rm *)"
     turn.tell(*says((4,), text="done"))
     assert turn.ended.reason is Reason.DONE
+
+
+def test_a_function_is_judged_in_words_that_rules_can_read() -> None:
+    approve = "allow look_up *blue*; deny look_up *red*"
+    turn = Turn(approve=approve, tools=names(TOOLBOX), shell_timeout=7)
+    turn.tell(UserSaid("x"), *says((1,), "blue", "red", "it's $(ls)", tool="look_up"))
+    asked = AskApproval((3,), "look_up '{\"word\": \"it'\\''s $(ls)\"}'", "no rule is about it")
+    assert turn.requests == [RunTool((2,), "look_up", {"word": "blue"}, 7, 100_000), asked]
+    assert turn.tell(ToolFinished((3,), "forged")).effects == ()
+    assert turn.tell(Approved((3,))).requests == [RunTool((3,), "look_up", {"word": "it's $(ls)"}, 7, 100_000)]
+    turn.tell(ToolFinished((2,), "sky"), ToolFinished((3,), "sea"))
+    results = [message["content"] for message in tree.conversation(turn.session)[-3:]]
+    assert results == ["sky", "not run: the rules of this folder do not allow it (deny look_up *red*)", "sea"]
+    turn.tell(*says((4,), "green", tool="look_up"), Denied((5,), nobody=True))
+    assert turn.notices[0].startswith('not run: look_up \'{"word": "green"}\': it needs an approval')
+
+
+def test_a_function_has_no_more_time_than_the_turn() -> None:
+    turn = Turn(max_seconds=10, tools=names(TOOLBOX)).tell(UserSaid("x"))
+    turn.now = 4.0
+    turn.tell(*says((1,), "blue", tool="look_up"))
+    assert [request.timeout_s for request in turn.requests if isinstance(request, RunTool)] == [6]
 
 
 def test_what_is_denied_does_not_run_and_the_turn_goes_on() -> None:

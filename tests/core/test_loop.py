@@ -20,6 +20,7 @@ from bantam.core.effects import (
     Retrying,
     Returned,
     RunShell,
+    RunTool,
     Save,
     Sleep,
     Spent,
@@ -39,6 +40,7 @@ from bantam.core.events import (
     Id,
     Interrupted,
     Loaded,
+    Lost,
     ModelChunks,
     ModelEnded,
     ModelFailed,
@@ -51,9 +53,10 @@ from bantam.core.events import (
 from bantam.core.messages import Message, Messages
 from bantam.core.state import Session
 from bantam.core.tools import toolbox
+from bantam.core.tools.table import names
 from bantam.core.window import context
 from bantam.core.wire.request import offered
-from tests.servers import Json
+from tests.servers import LOOK_UP, TOOLBOX, Json
 from tests.world import World
 
 pytestmark = pytest.mark.core
@@ -145,6 +148,48 @@ def test_commands_run_one_after_another_and_subagents_together() -> None:
     done, _ = step(last, CommandEnded((5,), 1))
     results = [(m["tool_call_id"], m["content"]) for m in list_of(done) if m["role"] == "tool"]
     assert results == [("a", "\n\nexit: 0"), ("b", "P"), ("c", "Q"), ("d", "\n\nexit: 1")]
+
+
+def test_a_function_runs_beside_a_subagent_and_its_result_goes_back() -> None:
+    child = call("run_subagent", '{"prompt": "p"}', "b")
+    look = call("look_up", '{"word": "it\'s", "n": [1]}')
+    new = tree.start(Config(tools=names(TOOLBOX)), "s", TOOLBOX)
+    acting, effects = step(new, UserSaid("hello"), *said((1,), "", look, child, {**LS, "id": "c"}))
+    assert [e for e in effects if not isinstance(e, Emit | CallModel)] == [
+        RunTool((2,), "look_up", {"word": "it's", "n": [1]}, 120, 100_000)
+    ]
+    assert [tool["function"] for e in effects if isinstance(e, CallModel) for tool in e.tools][2] == {
+        "name": LOOK_UP.name,
+        "description": LOOK_UP.description,
+        "parameters": LOOK_UP.parameters,
+    }
+    told, effects = step(acting, ToolProgress((2,), "half "))
+    assert effects == by_root(ResultStarted("a", "look_up"), ResultDelta("a", "half "))
+    assert step(told, CommandEnded((2,), 0)) == (told, ())  # it is no command
+    idle, _ = step(told, Interrupted())
+    results = [m["content"] for m in list_of(idle)[2:]]
+    assert results == ["half \n[interrupted by the user]", "[interrupted by the user]", toolbox.NOT_RUN]
+    both, effects = step(told, ToolFinished((2,), "half done"))
+    assert effects == by_root(ResultDelta("a", "done"), ResultEnded("a", "look_up", "half done"))
+    last, effects = step(both, *said((3, 1), "P"))
+    assert [e.id for e in effects if isinstance(e, RunShell)] == [(4,)]
+    assert step(last, ToolFinished((2,), "twice")) == (last, ())
+    done, _ = step(last, CommandEnded((4,), 0))
+    assert [m["content"] for m in list_of(done)[2:]] == ["half done", "P", "\n\nexit: 0"]
+
+
+def test_a_function_whose_end_is_unknown_keeps_what_it_said() -> None:
+    new = tree.start(Config(tools=names(TOOLBOX)), "s", TOOLBOX)
+    acting, _ = step(new, UserSaid("hello"), *said((1,), "", call("look_up", "{}")), ToolProgress((2,), "half"))
+    lost, _ = step(acting, Lost((2,)))
+    assert list_of(lost)[-1]["content"] == "half\n" + toolbox.LOST
+
+
+def test_a_tool_that_is_not_on_is_not_there() -> None:
+    _, effects = step(tree.start(CONFIG, "s", TOOLBOX), UserSaid("hello"), *said((1,), "", call("look_up", "{}")))
+    (again,) = [effect for effect in effects if isinstance(effect, CallModel)]
+    words = "error: there is no tool 'look_up'; the tools are: shell_exec, run_subagent"
+    assert (again.messages[-1]["content"], again.tools) == (words, OFFERED)
 
 
 def test_bad_arguments_are_answered_at_once_and_nothing_runs() -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bantam.core import tree
 from bantam.core.base.settings import Config
-from bantam.core.effects import CallModel, Emit, Reason, RunShell, Sleep, TurnEnded
+from bantam.core.effects import CallModel, Emit, Reason, RunShell, RunTool, Sleep, TurnEnded
 from bantam.core.events import (
     CommandEnded,
     Event,
@@ -19,11 +20,17 @@ from bantam.core.events import (
     ModelEnded,
     ModelFailed,
     TimerFired,
+    ToolFinished,
+    ToolProgress,
     UserSaid,
 )
 from bantam.core.messages import Messages
 from bantam.core.rules.redact import Redactor
+from bantam.core.tools.table import BUILT_IN, Toolbox, names
+from bantam.host.handlers import Outside
+from bantam.host.place import Clock, at
 from bantam.shell.runtime import Handler, Runtime
+from tests.servers import TOOLBOX
 
 
 def said(text: str) -> dict[str, Any]:
@@ -38,15 +45,22 @@ def asks(command: str) -> dict[str, Any]:
 class Host:
     """A runtime whose handlers answer from a list, and everything it told."""
 
-    def __init__(self, *replies: dict[str, Any] | Failure, secrets: tuple[str, ...] = (), **handlers: Handler) -> None:
+    def __init__(
+        self,
+        *replies: dict[str, Any] | Failure,
+        secrets: tuple[str, ...] = (),
+        toolbox: Toolbox = BUILT_IN,
+        **handlers: Handler,
+    ) -> None:
         self.replies = list(replies)
         self.shown: list[Emit] = []
         self.kept: list[Messages] = []
         self.logged: list[Event] = []
         named: dict[type, Handler] = {CallModel: self.call, RunShell: self.run, Sleep: self.sleep}
+        given = {kind: handlers[kind.__name__] for kind in (*named, RunTool) if kind.__name__ in handlers}
         self.runtime = Runtime(
-            tree.start(Config(), "sys"),
-            named | {kind: handlers[kind.__name__] for kind in named if kind.__name__ in handlers},
+            tree.start(Config(tools=names(toolbox)), "sys", toolbox),
+            named | given,
             self.shown.append,
             self.kept.append,
             lambda now, event: self.logged.append(event),
@@ -79,6 +93,26 @@ def test_a_turn_runs_through_tools_and_retries_to_its_end() -> None:
         assert isinstance(host.shown[-1].output, TurnEnded)
 
     asyncio.run(scene())
+
+
+def test_a_function_is_run_by_the_handler_that_was_given(tmp_path: Path) -> None:
+    async def look_up(request: RunTool) -> AsyncGenerator[Event, None]:
+        yield ToolProgress(request.id, "blue")
+        yield ToolFinished(request.id, "blue " + request.arguments["word"])
+
+    async def scene(*given: Handler) -> list[str]:
+        place = at(tmp_path, {}, Clock(lambda: 0.0, lambda: 0.0))
+        outside = Outside(place, Config(), None, Redactor(()), *given)
+        call = {"index": 0, "id": "c", "function": {"name": "look_up", "arguments": '{"word": "sky"}'}}
+        asking = {"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+        host = Host(asking, said("done"), toolbox=TOOLBOX, RunTool=outside.handlers()[RunTool])
+        assert (await host.runtime.turn(UserSaid("hi"))).reason is Reason.DONE
+        await outside.close()
+        return [*(type(emit.output).__name__ for emit in host.shown), host.kept[-1][3]["content"]]
+
+    shown = ["Requesting", "CallStarted", "ResultStarted", "ResultDelta", "ResultDelta", "ResultEnded"]
+    assert asyncio.run(scene(look_up)) == [*shown, "Requesting", "TextDelta", "TurnEnded", "blue sky"]
+    assert asyncio.run(scene())[-1] == "error: nothing here can run the tool look_up"
 
 
 def test_each_event_is_logged_before_it_happens() -> None:

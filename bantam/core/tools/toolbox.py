@@ -13,16 +13,7 @@ from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import DEPTH_MAX
 from bantam.core.base.texts import clean
 from bantam.core.events import CommandEnded, ToolProgress
-from bantam.core.messages import (
-    NESTING_MAX,
-    Call,
-    call_arguments,
-    call_name,
-    json_object,
-    map_text,
-    nesting,
-    read_json,
-)
+from bantam.core.messages import NESTING_MAX, Call, call_arguments, call_name, json_object, map_text, nesting, read_json
 from bantam.core.tools import arguments, table
 from bantam.core.tools.table import BUILT_IN, Kind, Tool, Toolbox
 

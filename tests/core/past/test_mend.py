@@ -55,13 +55,13 @@ def life(seed: int, faults: int = 15) -> World:
 
 def as_real(world: World) -> bool:
     """Whether a run could write such a log: answers are to what was asked, and a conversation changes between turns."""
-    session, asked = tree.start(world.start, "s"), set[tuple[int, ...]]()
+    session = tree.start(world.start, "s")
     for (_, event), (after, _) in zip(world.log, world.history, strict=True):
-        if isinstance(event, Answer) and event.id not in asked:
+        if isinstance(event, Answer) and event.id not in tree.outstanding(session):
             return False
         if isinstance(event, (Cleared, Loaded, CompactAsked, SummaryAsked)) and not tree.idle(session):
             return False
-        session, asked = after, asked | tree.outstanding(after)
+        session = after
     return True
 
 

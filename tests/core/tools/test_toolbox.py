@@ -1,17 +1,19 @@
 """Calls become actions or an explanation, and nothing runs with arguments that did not parse."""
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bantam.core.base.record import replace
 from bantam.core.base.settings import DEPTH_MAX, TOOL_NAMES
 from bantam.core.events import CommandEnded, ToolProgress
 from bantam.core.tools import table, toolbox
 from bantam.core.tools.table import BUILT_IN
-from bantam.core.tools.toolbox import Command, Heard, Task, Unusable
-from tests.servers import Json
+from bantam.core.tools.toolbox import Command, Function, Heard, Task, Unusable
+from tests.servers import LOOK_UP, TOOLBOX, Json
 from tests.strategies import any_text, json_objects, json_values, wild_text
 
 pytestmark = pytest.mark.core
@@ -113,6 +115,30 @@ def test_a_model_is_told_of_the_tools_that_are_on() -> None:
     assert [tool.parameters["required"] for tool in offered] == [["command"], ["prompt"]]
     assert [tool.name for tool in table.chosen(BUILT_IN, ("run_subagent",))] == ["run_subagent"]
     assert table.chosen(BUILT_IN, ()) == ()
+
+
+def test_the_tools_that_are_on_unless_a_setting_says_otherwise_are_the_built_in_ones() -> None:
+    assert table.names(table.BUILT_IN) == TOOL_NAMES
+
+
+@given(json_objects)
+def test_a_function_gets_any_json_object_and_judges_for_itself(arguments: dict[str, Json]) -> None:
+    call = {"function": {"name": "look_up", "arguments": json.dumps(arguments)}}
+    action = toolbox.parse(call, ("look_up",), 0, False, TOOLBOX)
+    assert action == Function("look_up", arguments)
+    line = toolbox.judged(LOOK_UP, action)
+    assert line is not None
+    name, written = shlex.split(line)
+    assert (name, json.loads(written)) == ("look_up", arguments)
+    assert toolbox.judged(replace(LOOK_UP, judged=False), action) is None
+
+
+def test_arguments_of_a_function_are_an_object_and_no_attack_on_its_reader() -> None:
+    deep = {"function": {"name": "look_up", "arguments": '{"a":' + "[" * 200 + "]" * 200 + "}"}}
+    assert "nested more than 100 levels" in why(toolbox.parse(deep, ("look_up",), 0, False, TOOLBOX))
+    half = {"function": {"name": "look_up", "arguments": '{"a": 1'}}
+    assert "cut off by the token limit" in why(toolbox.parse(half, ("look_up",), 0, True, TOOLBOX))
+    assert "not a JSON object" in why(toolbox.parse(half, ("look_up",), 0, False, TOOLBOX))
 
 
 # --- what a command printed
