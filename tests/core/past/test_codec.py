@@ -62,7 +62,7 @@ def test_an_event_is_written_as_its_name_and_fields() -> None:
     }
     ended = Emit((), TurnEnded(Reason.DONE, "x", Spent(1, 2, 3)))
     assert through(ended) == ended
-    lists: dict[str, object] = {"x": {"before": ([[{"a": 1}], ["b"]], [[]]), "last": [{"text": ("c", "d")}]}}
+    lists: Json = {"x": {"before": ([[{"a": 1}], ["b"]], [[]]), "last": [{"text": ("c", "d")}]}}
     rope = Partial({"content": ("a", "b"), "parts": [{"text": ("c",)}]}, lists=lists)
     assert through(rope) == rope
 

@@ -190,10 +190,8 @@ def test_a_late_member_of_a_call_joins_it() -> None:
 def test_calls_that_grow_side_by_side_stay_apart(chance: random.Random, told: str, count: int) -> None:
     """Pieces of one call keep their order; those of others come between them, in one delta or another."""
     meant = [json.dumps({"command": f"echo {n}"}) for n in range(count)]
-    marks: list[dict[str, Any]] = [
-        {key: value for key, value in {"index": n, "id": f"c{n}"}.items() if told in (key, "both")}
-        for n in range(count)
-    ]
+    marks: list[Json] = [{"index": n, "id": f"c{n}"} for n in range(count)]
+    marks = [{key: mark[key] for key in mark if told in (key, "both")} for mark in marks]
     items = [
         [call("", **mark)] + [piece(letter, **mark) for letter in text] for text, mark in zip(meant, marks, strict=True)
     ]
