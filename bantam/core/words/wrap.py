@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from bantam.core.base.record import dataclass
+from bantam.core.words import page
 
 HANG = 2  # columns that a line which goes on is indented by, beyond the line that it goes on from
 UNDER = 4  # columns that a text is indented by which found no room beside its head
@@ -37,9 +38,16 @@ class Kept:
     text: str
 
 
-Part = str | Row | Kept
+@dataclass(frozen=True)
+class Page:
+    """A page of the manual: as it is where all of its lines fit, else laid out anew, paragraph by paragraph."""
+
+    text: str
+
+
+Part = str | Row | Page | Kept
 Text = Part | tuple[Part, ...]
-"""What is told: lines of prose, rows, and words of others; several parts begin a line each."""
+"""What is told: lines of prose, rows, pages, and words of others; several parts begin a line each."""
 
 
 def plain(text: Text) -> str:
@@ -75,7 +83,7 @@ def _plain(part: Part) -> str:
             return part
         case Row(head, text):
             return head + text
-        case Kept(text):
+        case Page(text) | Kept(text):
             return text
         case never:
             assert_never(never)
@@ -87,6 +95,8 @@ def _mapped(change: Callable[[str], str], part: Part) -> Part:
             return change(part)
         case Row(head, text):
             return Row(change(head), change(text))
+        case Page(text):
+            return Page(change(text))
         case Kept(text):
             return Kept(change(text))
         case never:
@@ -103,6 +113,11 @@ def _lines(part: Part, columns: int) -> Iterator[str]:
             yield from _row(head, first, columns)
             for line in others:
                 yield from _line(line, columns)
+        case Page(text) if any(width(line) > columns for line in text.split("\n")):
+            for piece in page.pieces(text):
+                yield from _line(piece, columns) if isinstance(piece, str) else _row(*piece, columns)
+        case Page(text):
+            yield text
         case Kept(text):
             yield text
         case never:
@@ -185,7 +200,7 @@ def _units(text: str, columns: int) -> Iterator[tuple[int, str]]:
 
 def _belong(word: str, following: str) -> bool:
     """Whether two words are no place for a break: in `bantam -c KEY=VALUE`, `/list logs`, before `[y/n]`."""
-    return bool(re.fullmatch(_GOES_ON, word) or re.match(_GOES_WITH, following))
+    return bool(re.fullmatch(_GOES_ON, word) or (word[-1] not in ",;:." and re.match(_GOES_WITH, following)))
 
 
 # compiled when first used, for most runs have nothing to wrap

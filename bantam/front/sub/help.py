@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from bantam.core.base.problem import Problem
 from bantam.core.words import status
-from bantam.front.show.tell import tell
+from bantam.core.words.wrap import Page, laid
+from bantam.front.show.tell import columns, tell
 from bantam.host import topics
 
 PLAIN = ("", "cat")  # values of PAGER that ask for none
@@ -19,10 +20,11 @@ def run(words: Sequence[str], environ: Mapping[str, str]) -> int | Problem:
     shown = topics.text(" ".join(words))
     if isinstance(shown, Problem):
         return shown
+    told = laid(Page(shown), columns(1))  # as wide as the terminal is now, which no pager will ask
     command = pager(environ) if os.isatty(1) else ()
-    if command and _paged(command, shown.encode(errors="replace")):
+    if command and _paged(command, told.encode(errors="replace")):
         return status.DONE
-    return tell(shown.removesuffix("\n"))
+    return tell(told.removesuffix("\n"))
 
 
 def pager(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from bantam.core.words import wrap
-from bantam.core.words.wrap import Kept, Row, Text, laid, plain, width
+from bantam.core.words.wrap import Kept, Page, Row, Text, laid, plain, width
 from tests.strategies import any_text, wild_text
 
 pytestmark = pytest.mark.core
@@ -21,7 +21,9 @@ texts = prose | any_text | wild_text
 rows = st.builds(Row, texts.map(lambda text: text.replace("\n", " ") + " "), texts) | st.builds(
     Row, st.just("k="), texts
 )
-told: st.SearchStrategy[Text] = texts | rows | st.lists(texts | rows, min_size=1, max_size=4).map(tuple)
+pages = texts.filter(lambda text: "|" not in text).map(Page)  # a table is drawn as narrow as it can be
+parts = texts | rows | pages
+told: st.SearchStrategy[Text] = parts | st.lists(parts, min_size=1, max_size=4).map(tuple)
 columns = st.integers(1, 130)
 
 

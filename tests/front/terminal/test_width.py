@@ -28,6 +28,9 @@ CALLS = [
     ("trust", "forget"),
     ("diff", "a-name-that-nothing-has", "another-name-that-nothing-has"),
     ("replay",),
+    ("help",),
+    ("help", "keys"),
+    ("help", "exit status"),
 ]
 
 
@@ -77,8 +80,8 @@ def answers(bantam: Bantam, command: str) -> list[str]:
 
 def called(start: Start, columns: int, *arguments: str) -> list[str]:
     """What the program says on a terminal when it is called like this."""
-    bantam = start(f'"$@" {shlex.join(arguments)}; echo "that was $?"', COLUMNS=str(columns))
-    shown = lines(bantam.expect("that was"))
+    bantam = start(f'"$@" {shlex.join(arguments)}; echo "status=$?"', COLUMNS=str(columns), PAGER="cat")
+    shown = lines(bantam.expect("status="))
     bantam.end()
     return shown
 
