@@ -1,5 +1,6 @@
 """Answers on a real terminal: styled, and with the escape sequences removed the model's own text."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,13 @@ def start(tmp_path: Path) -> Iterator[tuple[FakeModel, Start]]:
         yield made
 
 
+def whole(shown: str) -> str:
+    """The same with pieces of one style put together: where the network cut the answer is not ours to say."""
+    while (joined := re.sub(r"(\x1b\[([\d;]+)m[^\x1b]*)\x1b\[0m\x1b\[\2m", r"\1", shown)) != shown:
+        shown = joined
+    return shown
+
+
 def answer(start: Start, *settings: str, **environment: str) -> str:
     """What the terminal got as the answer."""
     bantam = start(**environment)
@@ -57,7 +65,7 @@ def test_an_answer_is_styled_and_its_text_is_the_models(start: tuple[FakeModel, 
     shown = answer(start[1])
     assert plain(shown) == ANSWER
     for part in STYLED:
-        assert part in shown
+        assert part in whole(shown)
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
