@@ -109,6 +109,8 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "Save(agent.messages), *back, finish)",
         "Save(agent.messages), finish)",
     ),
+    ("what is taken back stays queued", "loop.py", "queued=agent.queued[:-1]), (emit", "serial=agent.serial), (emit"),
+    ("the first is taken back", "loop.py", "Returned(agent.queued[-1])", "Returned(agent.queued[0])"),
     ("recovery without end", "loop.py", "strips=agent.strips + 1", "strips=agent.strips"),
     ("an open end is an answer", "loop.py", "if not marked and not phase.partial.finish:", "if False:"),
     (

@@ -14,6 +14,7 @@ from typing import Any
 
 from bantam.core import tree
 from bantam.core.base.problem import Problem
+from bantam.core.base.record import replace
 from bantam.core.base.texts import clean
 from bantam.core.effects import (
     AskApproval,
@@ -50,6 +51,7 @@ from bantam.core.events import (
     ModelFailed,
     SummaryAsked,
     TimerFired,
+    TookBack,
     ToolFinished,
     UserSaid,
 )
@@ -566,7 +568,7 @@ def row_40_a_result_is_shown_whole(world: World, moment: Moment) -> None:
 
 def row_41_agents_do_not_touch_each_other(world: World, moment: Moment) -> None:
     """An answer to one agent changes those above it only by its end."""
-    if isinstance(moment.event, Interrupted | Cleared | Loaded | UserSaid | CompactAsked | SummaryAsked):
+    if isinstance(moment.event, Interrupted | Cleared | Loaded | UserSaid | TookBack | CompactAsked | SummaryAsked):
         return
     gone = moment.before.agents.keys() - moment.after.agents.keys()
     for path, agent in moment.before.agents.items():
@@ -579,10 +581,16 @@ def row_41_agents_do_not_touch_each_other(world: World, moment: Moment) -> None:
 
 
 def row_46_nothing_the_user_said_is_lost_or_said_twice(world: World, moment: Moment) -> None:
-    """What was queued waits, is said, or is given back."""
+    """What was queued waits, is said, or is given back; taken back is the last of it, and nothing else changes."""
     old, new = moment.before.agents[()], moment.after.agents[()]
     came = [moment.event.text] if isinstance(moment.event, UserSaid) and moment.event.text.strip() else []
     waits = [*old.queued, *([] if old.phase == Idle() else came)]
+    returned = [output.text for output in _outputs(moment) if isinstance(output, Returned)]
+    if isinstance(moment.event, TookBack):
+        assert [*new.queued, *returned] == waits
+        assert len(returned) == min(1, len(waits))
+        assert replace(new, queued=old.queued) == old
+        return
     failed = (
         isinstance(moment.event, ModelFailed) and moment.path == () and not whole(moment)
     )  # takes away, and says nothing
@@ -591,7 +599,6 @@ def row_46_nothing_the_user_said_is_lost_or_said_twice(world: World, moment: Mom
     if new.queued == tuple(waits):
         assert not (waits and says)
     else:
-        returned = [output.text for output in _outputs(moment) if isinstance(output, Returned)]
         assert new.queued == ()
         assert (returned == waits) != says
     if came and old.phase == Idle():

@@ -50,6 +50,7 @@ from bantam.core.events import (
     ModelFailed,
     SummaryAsked,
     TimerFired,
+    TookBack,
     ToolFinished,
     ToolProgress,
     UserSaid,
@@ -302,6 +303,9 @@ class World:
     def says(self, dice: Dice) -> None:
         self.tell(UserSaid(pick(dice, ("hello", "do it", " ", "")) if chance(dice, 80) else text(dice)))
 
+    def takes_back(self, dice: Dice) -> None:
+        self.tell(TookBack())
+
     def interrupts(self, dice: Dice) -> None:
         self.tell(Interrupted())
 
@@ -522,15 +526,16 @@ class World:
         if self.waiting(Sleep):
             deeds += [self.timer] * 4
         if self.waiting(AskApproval):
-            deeds += [self.user] * 5 + [self.says]
+            deeds += [self.user] * 5 + [self.says, self.takes_back]
         if self.waiting(CheckAnswer):
-            deeds += [self.checker] * 5 + [self.says]
+            deeds += [self.checker] * 5 + [self.says, self.takes_back]
         if not deeds:
             deeds = [self.says] * 12
             if chance(dice, 30):
                 deeds += [self.governs] * 4
         if chance(dice, faults):
             deeds = [self.says, self.interrupts, self.governs, self.ghost, self.ghost, self.crash]
+            deeds += [self.says, self.takes_back, self.takes_back] * any(a.queued for a in self.session.agents.values())
             deeds += [self.fails] * (4 if self.waiting(CallModel) else 0)
             deeds += [self.swaps] * (4 if self.pairs() else 0)
         pick(dice, deeds)(dice)

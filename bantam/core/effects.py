@@ -242,7 +242,7 @@ class Summarised:
 
 @dataclass(frozen=True)
 class Returned:
-    """Something the user said while the turn ran that was not said to the model: back to the editor."""
+    """Something the user said while the turn ran that was not said to the model, or taken back: to the editor."""
 
     text: str
 

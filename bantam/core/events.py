@@ -50,6 +50,11 @@ class UserSaid:
 
 
 @dataclass(frozen=True)
+class TookBack:
+    """The user takes back the last thing that was said while the turn runs, unless the model has been told of it."""
+
+
+@dataclass(frozen=True)
 class Interrupted:
     signal: int = 0
     """The number of the signal that did it; 0 for a key, or a driver's line."""
@@ -185,6 +190,7 @@ class Lost:
 
 Event = (
     UserSaid
+    | TookBack
     | Interrupted
     | Cleared
     | CompactAsked

@@ -49,6 +49,7 @@ from bantam.core.events import (
     ModelFailed,
     SummaryAsked,
     TimerFired,
+    TookBack,
     ToolFinished,
     ToolProgress,
     UserSaid,
@@ -127,6 +128,8 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _check(agent, text, ctx)
         case Calling() | BackingOff() | Acting() | Checking(), UserSaid(text) if text.strip():
             return replace(agent, queued=(*agent.queued, text)), ()
+        case _, TookBack() if agent.queued:
+            return replace(agent, queued=agent.queued[:-1]), (emit(agent, Returned(agent.queued[-1])),)
         case Calling() as phase, Interrupted():
             return _interrupt_call(agent, phase)
         case BackingOff(id=id) | Checking(id=id), Interrupted():
@@ -363,24 +366,21 @@ def _give_up(agent: Agent, purpose: Purpose, reason: Reason, why: str) -> Step:
 def _stop(agent: Agent, reason: Reason, ctx: Context, why: str = "") -> Step:
     """A budget is used up; what was said stays, and the user may go on."""
     words = limits.explain(reason, ctx.config) + why
-    return _finish(
-        agent, Finish(reason, messages.last_words(agent.messages), words), (emit(agent, Notice(words, error=True)),)
-    )
+    last = messages.last_words(agent.messages)
+    return _finish(agent, Finish(reason, last, words), (emit(agent, Notice(words, error=True)),))
 
 
 def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
     """Back to Idle, the only way. What was queued and not said goes back to the user."""
     back = tuple(emit(agent, Returned(text)) for text in agent.queued)
-    agent = replace(agent, phase=Idle(), queued=())
-    return agent, (*before, Save(agent.messages), *back, finish)
+    return replace(agent, phase=Idle(), queued=()), (*before, Save(agent.messages), *back, finish)
 
 
 def _interrupt_call(agent: Agent, phase: Calling) -> Step:
     """Keep the text so far as an ordinary message; half-received calls and thoughts go."""
     text = messages.text_of(assemble.finished(phase.partial)) if phase.purpose == "reply" else ""
-    kept = (messages.assistant(text),) if text.strip() else ()
-    agent = replace(agent, messages=messages.longer(agent.messages, *kept))
-    return _finish(agent, Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
+    kept = messages.longer(agent.messages, messages.assistant(text)) if text.strip() else agent.messages
+    return _finish(replace(agent, messages=kept), Finish(Reason.INTERRUPTED, text), (Cancel(phase.id),))
 
 
 def _interrupt_tools(agent: Agent, phase: Acting) -> Step:

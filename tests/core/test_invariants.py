@@ -62,7 +62,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(dice=tapes)
     def the_user_acts(self, dice: Dice) -> None:
-        self.see(pick(dice, (self.world.says, self.world.interrupts, self.world.governs)), dice)
+        self.see(pick(dice, (self.world.says, self.world.takes_back, self.world.interrupts, self.world.governs)), dice)
 
     @rule(dice=tapes)
     def a_ghost_answers(self, dice: Dice) -> None:

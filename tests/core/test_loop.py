@@ -46,6 +46,7 @@ from bantam.core.events import (
     ModelFailed,
     SummaryAsked,
     TimerFired,
+    TookBack,
     ToolFinished,
     ToolProgress,
     UserSaid,
@@ -209,6 +210,18 @@ def test_an_interrupt_keeps_results_that_came() -> None:
     assert [m["content"] for m in list_of(idle)[2:]] == ["", "so far\n[interrupted by the user]", toolbox.NOT_RUN]
     assert effects[0] == Cancel((3,))
     assert effects[-1] == ended(Reason.INTERRUPTED)
+
+
+def test_what_is_queued_can_be_taken_back_until_it_is_said() -> None:
+    acting, _ = step(NEW, UserSaid("hello"), *said((1,), "", call("shell_exec", '{"command": "ls"}')))
+    waiting, _ = step(acting, UserSaid("one"), UserSaid("two"))
+    one, effects = step(waiting, TookBack())
+    assert effects == by_root(Returned("two"))
+    assert step(one, TookBack()) == (acting, by_root(Returned("one")))
+    assert step(acting, TookBack()) == (acting, ())
+    told, _ = step(one, CommandEnded((2,), 0))
+    assert list_of(told)[-1] == messages.user("one")
+    assert step(told, TookBack()) == (told, ())
 
 
 def test_an_interrupt_reaches_subagents_at_every_level_and_charges_their_calls() -> None:
