@@ -146,6 +146,16 @@ def names() -> tuple[str, ...]:
     return (*_OWN, "api_key", "temperature")
 
 
+def values(key: str) -> tuple[str, ...]:
+    """The values that a key can have, for completion; () where there are too many to name."""
+    expected, read = _OWN.get(key, ("", None))
+    if read is _bool:
+        return ("true", "false")
+    found = tuple(expected.removeprefix("one of ").split(", ")) if expected.startswith("one of ") else ()
+    named = {"tools": TOOL_NAMES, "approve": ("never", "ask"), "temperature": ("null",)}.get(key, ())
+    return tuple(filter(None, found)) or named
+
+
 def forwarded_value(text: str) -> Any:
     """JSON where it is a number, true, false, null, a list, an object or a quoted string; else the text."""
     if text[:1] not in '-0123456789tfn[{"':
