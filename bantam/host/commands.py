@@ -40,6 +40,8 @@ class Completion(Enum):
     PATH = "path"
     SESSION = "session"
     SETTING = "setting"
+    TOPIC = "topic"
+    MODEL = "model"
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,7 @@ ROWS = (
         "[logs | ID]",
         "list saved sessions, newest first; the logs of past runs; or one of them",
         _list,
+        Completion.SESSION,
     ),
     Row(
         "/load",
@@ -226,6 +229,6 @@ ROWS = (
         Completion.SETTING,
     ),
     Row("/clear", "", "forget the conversation; only the system prompt stays", _clear),
-    Row("/help", "[TOPIC]", "this list, or a topic of the manual (see bantam help)", _help),
+    Row("/help", "[TOPIC]", "this list, or a topic of the manual (see bantam help)", _help, Completion.TOPIC),
     Row("/quit", "", "leave (also /exit, or Ctrl+D on an empty line)", _quit, aliases=("/exit",)),
 )

@@ -10,7 +10,7 @@ from bantam.core import tree
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import replace
 from bantam.core.base.settings import Config
-from bantam.core.effects import AskApproval, Reason, Request, TurnEnded
+from bantam.core.effects import AskApproval, Emit, Reason, Request, Returned, TurnEnded
 from bantam.core.events import (
     Cleared,
     CompactAsked,
@@ -20,6 +20,7 @@ from bantam.core.events import (
     Interrupted,
     Loaded,
     SummaryAsked,
+    TookBack,
     UserSaid,
 )
 from bantam.core.past import history
@@ -56,6 +57,7 @@ class Conversation:
     ) -> None:
         self.setup, self.config, self.watcher = found, found.config, watcher
         self.ask: Callable[[AskApproval], Awaitable[Event]] = _nobody
+        self._returned: list[str] = []
         self.player = tape if isinstance(tape, Player) else None
         self._redactor = Redactor(setup.secrets(found.place.environ, found.key))
         settings, system = _loggable(found.config), self.clean(found.system)
@@ -80,7 +82,7 @@ class Conversation:
         runtime = Runtime(
             session,
             dict.fromkeys(handlers, player.play) if player else handlers,
-            self.watcher.show,
+            self._show,
             self.keeper.keep,
             self._hear,
             self._redactor,
@@ -116,6 +118,20 @@ class Conversation:
     def add(self, text: str) -> None:
         """Say something while a turn runs: the model hears it with its next call."""
         self.runtime.tell(UserSaid(text))
+
+    def take_back(self) -> str:
+        """What was added last and is not said yet, which is now not said at all; "" if there is none."""
+        self.runtime.tell(TookBack())
+        return "".join(self.returned())
+
+    def returned(self) -> list[str]:
+        """What was added and came back, since the turn ended before it was said; told once."""
+        back, self._returned = self._returned, []
+        return back
+
+    def is_said(self, line: str) -> bool:
+        """Whether a line is for the model, and no command that is carried out between turns."""
+        return commands.parse(line) is None and not line.lstrip().startswith("!")
 
     def interrupt(self, signal: int = 0) -> None:
         """Stop the turn, if there is one; a signal did it, or a key."""
@@ -165,6 +181,10 @@ class Conversation:
     def sessions(self) -> list[str]:
         """The ids that `load` takes."""
         return self.keeper.store.ids()
+
+    def words_of(self, id: str) -> str:
+        """A few words about one of them, as far as they can be had at once."""
+        return self.keeper.store.words(id)
 
     def listing(self, what: str = "") -> Sequence[Saved] | Problem:
         """The saved sessions, the `logs` of past runs, or the one of either with this id."""
@@ -247,6 +267,11 @@ class Conversation:
 
     async def _approval(self, request: AskApproval) -> AsyncGenerator[Event, None]:
         yield await self.ask(request)
+
+    def _show(self, emit: Emit) -> None:
+        if isinstance(emit.output, Returned):
+            self._returned.append(emit.output.text)
+        self.watcher.show(emit)
 
     def _hear(self, now: float, event: Event) -> None:
         self.watcher.hear(now, event)

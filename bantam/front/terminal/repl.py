@@ -11,7 +11,6 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.enums import EditingMode
@@ -24,14 +23,16 @@ from prompt_toolkit.styles import Style
 
 from bantam import __version__
 from bantam.core.base import texts
-from bantam.core.base.settings import Config
 from bantam.core.effects import AskApproval
 from bantam.core.events import Approved, Denied, Event
 from bantam.core.words import config, prompts, status
 from bantam.front.show.screen import Screen
-from bantam.front.terminal import tty
+from bantam.front.terminal import editor, tty
+from bantam.front.terminal.ahead import Queue, TypeAhead
 from bantam.front.terminal.complete import Completions, History
-from bantam.front.terminal.keys import bindings
+from bantam.front.terminal.drafts import Drafts, Folded, Mode
+from bantam.front.terminal.keys import bindings, keep_characters_whole
+from bantam.front.terminal.talk import Talk
 from bantam.host.causes import Causes
 from bantam.host.commands import Quit
 from bantam.host.conversation import Conversation
@@ -46,7 +47,8 @@ ASKED_CHARS_MAX = 200  # of a command in the question about it; the call above i
 UNTYPED = "what you type is not kept"
 LEAVE_HINT = "press Ctrl+C again or Ctrl+D to leave"
 # a prompt in some colour, even if it is the usual one, is painted with the blank at its end
-PLAIN, COLORED = Style([("prompt", "ansidefault")]), Style([("prompt", "ansidefault bold")])
+PLAIN = Style([("prompt", "ansidefault")])
+COLORED = Style([("prompt", "ansidefault bold"), ("pasted", "ansibrightblack"), ("mode", "ansibrightblack")])
 
 
 def run(found: Setup, resumed: Resumed | None = None, tape: Recorder | None = None) -> int:
@@ -80,28 +82,6 @@ async def _approve(talk: Conversation, repl: "Repl", request: AskApproval) -> Ev
     return Denied(request.id) if key == "n" else Approved(request.id)
 
 
-class Talk(Protocol):
-    """What the REPL needs of a conversation."""
-
-    @property
-    def config(self) -> Config: ...
-
-    async def line(self, text: str) -> object:
-        """Carry out a line. Raises Quit."""
-
-    async def go_on(self) -> object:
-        """Go on with the turn of a killed run."""
-
-    @property
-    def is_unfinished(self) -> bool: ...
-
-    def interrupt(self) -> None: ...
-
-    def sessions(self) -> list[str]: ...
-
-    def clean(self, text: str) -> str: ...
-
-
 class Cancelled(Exception):
     """Ctrl+C at the prompt."""
 
@@ -132,12 +112,14 @@ class Repl:
         self._behind: Callable[[], None] | None = behind
         self._ahead: list[KeyPress] = []  # typed before the editor could take it
         self._status = 0
-        self._typeahead: tty.TypeAhead | None = None  # a turn runs
+        self._typeahead: TypeAhead | None = None  # a turn runs
         self._asking = asyncio.Lock()
         self._warned = False  # the last thing that happened was a Ctrl+C at an empty prompt
         self._causes, self._complained = causes or Causes(), False
         self._unwritten: StoreError | None = None  # the history, which is not said yet
-        self._history = History(history, talk.clean, lambda: talk.config.save, self._complain)
+        self._drafts = Drafts(lambda text: editor.edit(text, os.environ), self._say)
+        self._history = History(history, talk.clean, lambda: talk.config.save, self._complain, self._drafts.whole)
+        self._queue = Queue(talk, lambda text: screen.say(text, "notice"), self._history.append_string)
         self._editor = self._make_editor()
 
     async def run(self) -> int:
@@ -173,21 +155,21 @@ class Repl:
             self._prompt,
             multiline=True,
             prompt_continuation=self._continuation,
-            key_bindings=bindings(
-                lambda: "lf" in (self._talk.config.enter, os.environ.get("BANTAM_ENTER")), self._suspend
-            ),
+            key_bindings=bindings(self._drafts, self._enter_is_lf, self._suspend),
+            input_processors=[Folded(self._drafts.seen), Mode()],
             history=self._history,
-            completer=Completions(lambda: sorted(self._talk.sessions(), reverse=True), self._keys),
+            completer=Completions(
+                lambda: sorted(self._talk.sessions(), reverse=True), self._keys, summary=self._talk.words_of
+            ),
             complete_in_thread=True,
             complete_while_typing=False,
             search_ignore_case=True,
-            enable_open_in_editor=True,
             interrupt_exception=Cancelled,
             input=self._keyboard,
             output=self._display,
         )
-        tty.use_painter(made.app)
-        made.app.ttimeoutlen = tty.ESCAPE_S
+        tty.use_painter(made.app, self._drafts.seen)
+        keep_characters_whole(made.app, made.default_buffer)
         made.app.after_render += self._painted
         made.default_buffer.on_text_changed += self._forget_warning
         return made
@@ -203,8 +185,11 @@ class Repl:
         self._editor.app.quoted_insert = False
         self._editor.style = COLORED if colored else PLAIN
         self._editor.color_depth = None if colored else ColorDepth.DEPTH_1_BIT
-        self._editor.editing_mode = EditingMode.VI if settings.editing == "vi" else EditingMode.EMACS
-        return await self._editor.prompt_async(handle_sigint=False, set_exception_handler=False)
+        is_vi = settings.editing == "vi"
+        self._editor.editing_mode = EditingMode.VI if is_vi else EditingMode.EMACS
+        self._editor.app.ttimeoutlen = tty.ESCAPE_S if is_vi else tty.SEQUENCE_S
+        text = await self._editor.prompt_async(handle_sigint=False, set_exception_handler=False)
+        return self._drafts.whole(text)
 
     def _prompt(self) -> StyleAndTextTuples:
         return [("class:prompt", tty.PROMPT if self._columns() >= tty.COLUMNS_MIN else "")]
@@ -214,6 +199,9 @@ class Repl:
 
     def _columns(self) -> int:
         return self._display.get_size().columns
+
+    def _enter_is_lf(self) -> bool:
+        return "lf" in (self._talk.config.enter, os.environ.get("BANTAM_ENTER"))
 
     def _keys(self) -> list[str]:
         return sorted({*config.names(), *self._talk.config.forwarded})
@@ -239,12 +227,12 @@ class Repl:
     async def _turn(self, work: Awaitable[object]) -> None:
         """One line for the conversation. Raises Quit."""
         work = asyncio.ensure_future(work)
-        self._typeahead = tty.TypeAhead(
-            self._keyboard, self._display, self._talk.interrupt, self._suspend, self._end_of_input
-        )
+        heed = (self._enter_is_lf, self._talk.interrupt, self._suspend, self._end_of_input)
+        self._typeahead = TypeAhead(self._keyboard, self._display, self._queue, *heed)
         try:
             with self._typeahead.reading():
                 await self._carry_out(work)
+                self._typeahead.settle()
         finally:
             self._typeahead = None
 

@@ -1,25 +1,22 @@
-"""The REPL's terminal: what is painted, and what is typed while a turn runs.
+"""The REPL's terminal: what is read of it, and what is painted.
 
 Nothing here knows what a turn is. The terminal is never asked anything, since not every one answers.
 """
 
-import asyncio
 import os
-import select
 import sys
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO, TextIOWrapper
-from typing import Any
+from typing import Any, assert_never
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.input import Input
-from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import HSplit, Layout
 from prompt_toolkit.layout.mouse_handlers import MouseHandlers
 from prompt_toolkit.layout.screen import Char, Screen, WritePosition
@@ -32,34 +29,50 @@ from prompt_toolkit.utils import get_cwidth, is_dumb_terminal
 from bantam.core.base import texts
 
 PROMPT = "bantam> "
-ESCAPE_S = 0.1  # a sequence of a key comes at once: an escape that stays alone for so long is the key Escape
-QUIET_S = 0.5  # a key that comes sooner after another belongs to it
+ESCAPE_S = 0.1  # in vi mode, where the key Escape is one of the most used: an escape byte that stays alone for so long
+SEQUENCE_S = 0.5  # elsewhere: a slow link may tear the bytes of an arrow apart by 300 ms, and nobody waits for Escape
+PASTE_READ_BYTES = 65_536
 CTRL_C, CTRL_D, PASTE_END = "\x03", "\x04", "\x1b[201~"
 LAST_LINE = " class:last-line"  # what prompt_toolkit adds to the style of a window's last line
+MODE_GAP = "  "
 COLUMNS_MIN = 20  # narrower, and there is no room for indenting
 
 
 class Keyboard(Vt100Input):
-    """Standard input. Text is UTF-8 under any locale; other bytes survive as lone surrogates."""
+    """Standard input. Text is UTF-8 under any locale; other bytes survive as lone surrogates.
+
+    A paste is put together here: prompt_toolkit's parser looks for its end in all of it each time a piece comes.
+    """
 
     def __init__(self) -> None:
+        self._pasted: list[str] = []  # of a paste, behind what the parser has of it
+        self._tail = ""  # its last bytes, which may begin its end
         if isinstance(sys.stdin, TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         super().__init__(sys.stdin)
 
     def read_keys(self) -> list[KeyPress]:
-        text = self.stdin_reader.read()
+        pasting = self._is_pasting
+        text = self.stdin_reader.read(PASTE_READ_BYTES) if pasting else self.stdin_reader.read()
         if not os.isatty(self.fileno()):
             self.stdin_reader.closed = True  # it is gone, and could be read for ever, to no end
         elif self.stdin_reader.closed:  # somebody has left it in line mode, which makes an end of file of the key
             self.stdin_reader.closed, text = False, CTRL_D
-        elif (
-            text == CTRL_C and self.vt100_parser._in_bracketed_paste
-        ):  # its end was lost, and all else would be with it
-            self.vt100_parser.feed(PASTE_END)
-        self.vt100_parser.feed(text)
+        elif pasting and text == CTRL_C:  # its end was lost, and all else would be with it
+            text = PASTE_END + CTRL_C
+        if pasting and PASTE_END not in self._tail + text:
+            self._pasted.append(text)
+            self._tail = (self._tail + text)[1 - len(PASTE_END) :]
+        else:
+            self.vt100_parser.feed("".join(self._pasted) + text)
+            self._pasted = []
+            self._tail = self.vt100_parser._paste_buffer[1 - len(PASTE_END) :] if self._is_pasting else ""
         keys, self._buffer = self._buffer, []
         return keys
+
+    @property
+    def _is_pasting(self) -> bool:
+        return self.vt100_parser._in_bracketed_paste
 
 
 class Unbuffered(StringIO):
@@ -89,11 +102,29 @@ def display() -> Output:
     return output
 
 
-def use_painter(app: Application[str]) -> None:
-    """Give the editor the painter for its output."""
+def use_painter(app: Application[str], seen: Callable[[str], str]) -> None:
+    """Give the editor the painter for its output. `seen`: a text as it is to be seen."""
     kind = Echo if isinstance(app.output, PlainTextOutput) else Painter
-    app.renderer = kind(app.renderer.style, app.output)
+    app.renderer = made = kind(app.renderer.style, app.output)
+    made.seen = seen
     app.layout.container = Steady([app.layout.container])
+
+
+def mode_sign(app: Application[Any]) -> str:
+    """What is shown of vi's mode; "" where keys are text, as they are in emacs mode."""
+    if app.editing_mode != EditingMode.VI:
+        return ""
+    if app.current_buffer.selection_state:
+        return "[visual]"
+    match app.vi_state.input_mode:
+        case InputMode.NAVIGATION:
+            return "[normal]"
+        case InputMode.REPLACE | InputMode.REPLACE_SINGLE:
+            return "[replace]"
+        case InputMode.INSERT | InputMode.INSERT_MULTIPLE:
+            return ""
+        case never:
+            assert_never(never)
 
 
 class Steady(HSplit):
@@ -121,6 +152,8 @@ class Painter(Renderer):
     prompt_toolkit's own paints finished input again, and whoever waits for the next prompt would find that.
     """
 
+    seen: Callable[[str], str] = str
+
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         app.exit_style = ""  # a style for finished input would be a change of all of it
         super().render(app, layout)
@@ -140,7 +173,7 @@ class Painter(Renderer):
         assert buffer is not None
         assert self._attrs_for_style is not None
         self._erase_window()
-        text = texts.safe(buffer.text)
+        text = texts.safe(self.seen(buffer.text))
         if columns >= COLUMNS_MIN:
             for part in (PROMPT[:-2], PROMPT[-2:]):  # in two, since this is no prompt to wait for
                 self.output.set_attributes(self._attrs_for_style["class:prompt"], app.color_depth)
@@ -166,6 +199,7 @@ class Painter(Renderer):
 class Echo(Renderer):
     """For terminals that can only append: no escape sequence, and edits within a line show it once more."""
 
+    seen: Callable[[str], str] = str
     _shown: str | None = None
 
     def reset(self, _scroll: bool = False, leave_alternate_screen: bool = True) -> None:
@@ -181,7 +215,8 @@ class Echo(Renderer):
         buffer = layout.get_buffer_by_name(DEFAULT_BUFFER)
         assert buffer is not None
         buffer.load_history_if_not_yet_loaded()
-        text, before = texts.safe(buffer.text), self._shown
+        mode = "" if is_done or not (sign := mode_sign(app)) else MODE_GAP + sign
+        text, before = texts.safe(self.seen(buffer.text)) + mode, self._shown
         gone = "" if before is None else before[len(text) :]
         if before is None:
             self._write(PROMPT + _indented(text))
@@ -236,93 +271,3 @@ class Modes:
 def is_gone(keyboard: Vt100Input) -> bool:
     """Whether the terminal went away. What is no terminal can only end."""
     return isinstance(keyboard, Keyboard) and not os.isatty(keyboard.fileno())
-
-
-class TypeAhead:
-    """Keys that come while a turn runs: kept for the next prompts.
-
-    Ctrl+C is not kept but calls `interrupt`, Ctrl+Z calls `suspend`, and the end of the input `end`.
-    """
-
-    def __init__(
-        self,
-        keyboard: Input,
-        display: Output,
-        interrupt: Callable[[], None],
-        suspend: Callable[[], None],
-        end: Callable[[], None],
-    ) -> None:
-        self._keyboard, self._display = keyboard, display
-        self._interrupt, self._suspend, self._end = interrupt, suspend, end
-        self._kept: list[KeyPress] = []
-        self._kept_at = 0.0  # of the loop's clock, when the last of them came
-        self._asked: asyncio.Future[str] | None = None
-        self._answers = ""
-        self._escape: asyncio.TimerHandle | None = None
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read keys meanwhile. What was read too early by the last prompt counts as typed now."""
-        loop = asyncio.get_running_loop()
-        with self._keyboard.raw_mode(), self._keyboard.attach(self._read):
-            self.mark_pastes(True)
-            loop.call_soon(self._take, get_typeahead(self._keyboard))  # once the turn has begun
-            try:
-                yield
-            finally:
-                if self._escape:
-                    self._escape.cancel()
-                self.mark_pastes(False)
-                store_typeahead(self._keyboard, self._kept)
-
-    async def answer(self, answers: str, show: Callable[[], None]) -> str:
-        """Which of these letters is typed, once `show` has shown what they mean.
-
-        Everything else is kept as ever, and so is a letter that comes in the middle of what somebody types: it
-        may well have been meant for that, before the question could be seen.
-        """
-        while not self._keyboard.closed and select.select([self._keyboard.fileno()], [], [], 0)[0]:
-            self._read()
-        show()
-        self._asked, self._answers = asyncio.get_running_loop().create_future(), answers
-        try:
-            return await self._asked
-        finally:
-            self._asked = None
-
-    def mark_pastes(self, marked: bool) -> None:
-        """Have the terminal mark pastes, so that their line ends are no Enter."""
-        if marked:
-            self._display.enable_bracketed_paste()
-        else:
-            self._display.disable_bracketed_paste()
-        self._display.flush()
-
-    def _read(self) -> None:
-        self._take(self._keyboard.read_keys())
-        if self._keyboard.closed:
-            self._end()
-        if self._escape:
-            self._escape.cancel()
-        self._escape = asyncio.get_running_loop().call_later(ESCAPE_S, self._flush)
-
-    def _flush(self) -> None:
-        self._take(self._keyboard.flush_keys())
-
-    def _take(self, keys: list[KeyPress]) -> None:
-        for key in keys:
-            if key.key == Keys.ControlC:
-                self._interrupt()
-            elif key.key == Keys.ControlZ:
-                self._suspend()
-            elif key.key != Keys.CPRResponse and not self._is_answer(key):
-                self._kept.append(key)
-                self._kept_at = asyncio.get_running_loop().time()
-
-    def _is_answer(self, key: KeyPress) -> bool:
-        """Whether the key answers a question, which is thereby answered."""
-        letter, quiet_s = key.key.lower(), asyncio.get_running_loop().time() - self._kept_at
-        if not self._asked or self._asked.done() or letter not in list(self._answers) or quiet_s < QUIET_S:
-            return False
-        self._asked.set_result(letter)
-        return True

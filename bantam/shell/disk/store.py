@@ -26,6 +26,8 @@ from bantam.shell.disk.log import Log
 
 AUTOSAVE = "autosave"
 BEGINNING_BYTES = 1_000_000  # of a log, to find the first words in
+GLIMPSE_BYTES = 32_768  # of a session or a log, where its words are wanted at once
+_SUMMARY = re.compile(r'{"id": "[^"]*", "created": "[^"]*", "summary": ("(?:[^"\\]|\\.)*")')  # as `save` writes it
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -138,6 +140,16 @@ class Store:
         """The ids that `/load` takes: sessions, then logs."""
         return [p.stem for p in (*_files(self.sessions, "*.json"), *_files(self.logs, "*.jsonl"))]
 
+    def words(self, id: str) -> str:
+        """A few words about a session or a log, if they stand in its beginning; "" otherwise."""
+        try:
+            with open(files.open_regular(self.sessions / f"{id}.json"), "rb") as file:
+                found = _SUMMARY.match(file.read(GLIMPSE_BYTES).decode(errors="replace"))
+            return context.summary_line(json.loads(found[1])) if found else ""
+        except (OSError, ValueError):
+            row = _log_row(self.logs / f"{id}.jsonl", GLIMPSE_BYTES)
+            return row.summary if row else ""
+
     def find(self, wanted: str, logs_only: bool = False) -> str | Problem:
         """The id that is `wanted`, or the only one that begins so."""
         if not _ID.fullmatch(wanted):
@@ -238,11 +250,11 @@ def _row(path: Path) -> Saved:
     return Saved(path.stem, str(record.get("created") or ""), count, words)
 
 
-def _log_row(path: Path) -> Saved | None:
+def _log_row(path: Path, most: int = BEGINNING_BYTES) -> Saved | None:
     """A log by its header and the first thing that was said; None for what is no log."""
     try:
         with open(files.open_regular(path), "rb") as file:
-            head, *rest = files.lines(file.read(BEGINNING_BYTES))
+            head, *rest = files.lines(file.read(most))
         created = json.loads(head)["created"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

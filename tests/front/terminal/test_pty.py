@@ -138,20 +138,19 @@ def test_a_paste_is_one_message_and_waits_for_enter(tmp_path: Path) -> None:
         bantam.leave()
 
 
-def test_what_is_typed_during_a_turn_becomes_the_next_turns(tmp_path: Path) -> None:
+def test_what_is_entered_during_a_turn_is_said_before_its_next_call(tmp_path: Path) -> None:
     waits = "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo over"
     long = "long " * 2000  # more than a terminal holds
-    with model(tmp_path, [shell(waits), Reply("First."), Reply("Second."), Reply("Third.")]) as (fake, start):
+    with model(tmp_path, [shell(waits), Reply("First."), Reply("Second.")]) as (fake, start):
         bantam = start()
         bantam.prompt()
         bantam.send("work\r")
         bantam.expect("\x1b[?2004h")  # pastes are marked in a turn, too
         bantam.match(BEGUN)
         bantam.send(f"{long}\rsecond\nline\rthe \x1b[200~rest\rof it\x1b[201~")
+        assert plain(bantam.expect("queued: second line (2 lines)")).split() == ["queued:", *["long"] * 9, "long…"]
         (bantam.work / "go").touch()
         assert plain(bantam.expect("First.")).split() == ["over", "exit:", "0", "...requesting..."]
-        bantam.expect("Second.")
-        bantam.expect("Third.")
         bantam.prompt()
         bantam.expect("of it")  # stands in the editor
         assert said(fake) == ["work", long, "second\nline"]

@@ -18,9 +18,9 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from bantam.core.base.settings import Config
 from bantam.front.show.screen import Screen
+from bantam.front.terminal.ahead import QUIET_S
 from bantam.front.terminal.complete import Completions, History
 from bantam.front.terminal.repl import Repl
-from bantam.front.terminal.tty import QUIET_S
 from bantam.shell.disk.files import StoreError
 
 CTRL_C, CTRL_D, CTRL_R = "\x03", "\x04", "\x12"
@@ -37,6 +37,23 @@ class Listener:
         self.interrupted = asyncio.Event()
         self.ask: Callable[[str, str], Awaitable[str]]
         self._act = act
+        self.busy, self.told, self.back = False, list[str](), list[str]()
+
+    def is_said(self, line: str) -> bool:
+        return not line.startswith(("/", "!"))
+
+    def add(self, text: str) -> None:
+        self.told.append(text)
+
+    def take_back(self) -> str:
+        return self.told.pop() if self.told else ""
+
+    def returned(self) -> list[str]:
+        back, self.back = self.back, []
+        return back
+
+    def words_of(self, id: str) -> str:
+        return f"about {id}"
 
     async def line(self, text: str) -> None:
         self.lines.append(text)

@@ -15,7 +15,7 @@ from bantam.core.base.settings import Config
 from bantam.core.events import Interrupted, UserSaid
 from bantam.shell.disk import files
 from bantam.shell.disk.files import StoreError, write_whole
-from bantam.shell.disk.store import Resumed
+from bantam.shell.disk.store import GLIMPSE_BYTES, Resumed
 from tests.kept import Store
 
 SAID = (messages.system("s"), messages.user("hello there"), messages.assistant("hi"))
@@ -60,6 +60,17 @@ def test_an_id_is_found_by_a_unique_beginning(tmp_path: Path) -> None:
     ambiguous = store.find("2026")
     assert isinstance(ambiguous, Problem)
     assert "20260101-000000, 20260102-000000" in ambiguous.text
+
+
+def test_the_words_of_a_session_or_a_log_are_those_of_its_beginning(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save("saved", (*SAID, {"role": "user", "content": "x" * 10 * GLIMPSE_BYTES}), 'all "about"\\ it é')
+    log = store.new_log(Config(), "s")
+    log.append(0, UserSaid("first words"))
+    (store.sessions / "broken.json").write_text('{"id": "broken", "created": "", "summary": "cut')
+    assert store.words("saved") == 'all "about"\\ it é'
+    assert store.words(log.id) == "first words"
+    assert store.words("broken") == store.words("none") == ""
 
 
 def test_the_beginning_of_a_session_is_not_confused_with_the_log_of_its_run(tmp_path: Path) -> None:
