@@ -152,7 +152,7 @@ def values(key: str) -> tuple[str, ...]:
     if read is _bool:
         return ("true", "false")
     found = tuple(expected.removeprefix("one of ").split(", ")) if expected.startswith("one of ") else ()
-    named = {"tools": TOOL_NAMES, "approve": ("never", "ask"), "temperature": ("null",)}.get(key, ())
+    named = {"tools": table.names(BUILT_IN), "approve": ("never", "ask"), "temperature": ("null",)}.get(key, ())
     return tuple(filter(None, found)) or named
 
 
