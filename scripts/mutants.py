@@ -197,12 +197,6 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "at = self._last((who,), end)",
     ),
     (
-        "a null ends a stream",
-        "wire/assemble.py",
-        "elif key in STREAMS or isinstance(value, (dict, list))",
-        "elif isinstance(value, (dict, list))",
-    ),
-    (
         "calls without a role are lost",
         "wire/assemble.py",
         '{**_joined({**partial.message, **lists}), "role": "assistant"}',

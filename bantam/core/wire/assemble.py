@@ -214,7 +214,7 @@ def _longer(run: Mapping[str, Any], piece: Mapping[str, Any]) -> Mapping[str, An
             longer[key] = _longer(old, value)
             if longer[key] is None:
                 return None
-        elif key in STREAMS or isinstance(value, (dict, list)) or old != value:
+        elif isinstance(value, (dict, list)) or old != value:
             return None
     return longer
 
