@@ -190,7 +190,7 @@ async def _help(talk: Commanded, topic: str) -> Reason:
     told = topics.text(topic)
     if isinstance(told, Problem):
         return _refuse(talk, told)
-    talk.watcher.say(Verbatim(told.rstrip("\n")))
+    talk.watcher.say(wrap.Page(told.rstrip("\n")))
     return Reason.DONE
 
 

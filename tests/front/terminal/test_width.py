@@ -13,7 +13,16 @@ from scripts.fakemodel import FakeModel, Reply
 from tests.pty_helpers import ROOT, Bantam, Start, model, plain, shell
 
 WIDTHS = (40, 60, 80, 120)
-COMMANDS = ("/help", "/cfg", "/list", "/list logs", "/laod x", "/load nothing-begins-with-this", "/cfg no-such-key")
+COMMANDS = (
+    "/help",
+    "/help keys",
+    "/cfg",
+    "/list",
+    "/list logs",
+    "/laod x",
+    "/load nothing-begins-with-this",
+    "/cfg no-such-key",
+)
 SUMMARY = "A summary in many words, 漢字 among them, so that it goes on in the line below and the one below that"
 PATH = "https://example.com/a/path/that/is/longer/than/a/terminal/of/forty/columns/and/left/whole/on/one/of/eighty"
 RULES = f"approve=allow ls *; ask git commit *; ask curl {PATH}; deny rm *; deny sudo *; ask docker run *\n"
