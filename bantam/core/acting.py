@@ -152,7 +152,7 @@ def results(phase: Acting) -> messages.Messages:
 
 
 def is_done(phase: Acting) -> bool:
-    return len(phase.results) == len(phase.slots)
+    return phase.begun == len(phase.slots) and not phase.busy
 
 
 def running(phase: Acting, id: Id) -> Slot | None:

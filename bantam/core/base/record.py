@@ -57,7 +57,11 @@ else:
 
     def replace(record, /, **changes):
         """The same record with some fields changed. Raises TypeError for a field that it does not have."""
-        return type(record)(**{**record.__dict__, **changes})
+        other = object.__new__(type(record))
+        other.__dict__.update(record.__dict__, **changes)
+        if len(other.__dict__) != len(record.__dict__):
+            raise TypeError(f"{type(record).__name__} has the fields {', '.join(record.__dict__)}")
+        return other
 
     def dataclass(*, frozen):
         """Make a record of a class: its annotated names are its fields."""
@@ -81,9 +85,10 @@ else:
                 raise TypeError(f"{type(self).__name__}: a field was given twice")
             values.update(kwargs)
         if len(values) != len(names) or kwargs:
-            for name, default in self.__record_defaults__.items():
-                if name not in values:
-                    values[name] = default.make() if isinstance(default, _Factory) else default
+            if len(values) < len(names):
+                for name, default in self.__record_defaults__.items():
+                    if name not in values:
+                        values[name] = default.make() if type(default) is _Factory else default
             if values.keys() != {*names}:
                 raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}, not {', '.join(values)}")
         if len(args) > len(names):

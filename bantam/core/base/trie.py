@@ -17,51 +17,44 @@ _EMPTY: Node = {}
 
 
 class Trie(Mapping[Address, V]):
-    """Read as any mapping. `put` and `cut` give another one and leave this as it is."""
+    """Read as any mapping, of which only the length takes time. `put` and `cut` give another and change nothing."""
 
-    __slots__ = ("_root", "_size")
+    __slots__ = ("_root",)
 
     def __init__(self, entries: Mapping[Address, V] | Iterable[tuple[Address, V]] = ()) -> None:
-        self._root: Node = {}
-        self._size = 0
+        root = _EMPTY
         for key, value in dict(entries).items():
-            grown = self.put(key, value)
-            self._root, self._size = grown._root, grown._size
+            root = _with(root, key, 0, (key, value))
+        self._root = root
 
     def put(self, key: Address, value: V) -> "Trie[V]":
         """With this entry, in place of another of the same key."""
-        digits = _digits(key)
-        nodes = self._way(digits)
-        node = nodes.pop()
-        size = self._size + (_HERE not in node)
-        node = {**node, _HERE: (key, value)}
-        while nodes:
-            node = {**nodes.pop(), digits.pop(): node}
-        return _made(node, size)
+        made: Trie[V] = Trie.__new__(Trie)
+        made._root = _with(self._root, key, 0, (key, value))
+        return made
 
     def cut(self, key: Address) -> "Trie[V]":
         """Without the entry of this address and all below it."""
-        digits = _digits(key)
-        nodes = self._way(digits)
-        gone = sum(1 for _ in _entries(nodes.pop()))
-        if not gone:
-            return self
-        node: Node = {}
-        while nodes:
-            digit = digits.pop()
-            rest = {other: its for other, its in nodes.pop().items() if other != digit}
-            node = {**rest, digit: node} if node else rest
-        return _made(node, self._size - gone)
+        made: Trie[V] = Trie.__new__(Trie)
+        made._root = _without(self._root, key, 0)
+        return made
 
     def below(self, key: Address) -> Iterator[tuple[Address, V]]:
         """The entry of this address and all below it."""
-        return _entries(self._way(_digits(key))[-1])
+        node = self._root
+        for number in key:
+            for digit in _digits(number):
+                node = node.get(digit, _EMPTY)
+        return _entries(node)
 
     def get(self, key: Address, default: Any = None) -> Any:
         node = self._root
-        for digit in _digits(key):
-            node = node.get(digit, _EMPTY)
-        return node[_HERE][1] if _HERE in node else default
+        try:
+            for number in key:
+                node = node[number >> 12][number >> 6 & 63][number & 63]
+            return node[_HERE][1]
+        except KeyError:
+            return default
 
     def __getitem__(self, key: Address) -> V:
         found: V = self.get(key, _EMPTY)
@@ -76,7 +69,10 @@ class Trie(Mapping[Address, V]):
         return (key for key, _ in _entries(self._root))
 
     def __len__(self) -> int:
-        return self._size
+        return sum(1 for _ in _entries(self._root))
+
+    def __bool__(self) -> bool:
+        return bool(self._root)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Trie):
@@ -88,22 +84,36 @@ class Trie(Mapping[Address, V]):
     def __repr__(self) -> str:
         return f"Trie({dict(self)!r})"
 
-    def _way(self, digits: Iterable[int]) -> list[Node]:
-        """The nodes from the root to where an address ends."""
-        nodes = [self._root]
-        for digit in digits:
-            nodes.append(nodes[-1].get(digit, _EMPTY))
-        return nodes
+
+def _digits(number: int) -> tuple[int, int, int]:
+    return number >> 12, number >> 6 & 63, number & 63
 
 
-def _made(root: Node, size: int) -> Trie[Any]:
-    made: Trie[Any] = Trie()
-    made._root, made._size = root, size
-    return made
+def _with(node: Node, key: Address, at: int, entry: tuple[Address, Any]) -> Node:
+    """A node with an entry at what of its key comes from `at` on."""
+    if at == len(key):
+        return {**node, _HERE: entry}
+    a, b, c = _digits(key[at])
+    first = node.get(a, _EMPTY)
+    second = first.get(b, _EMPTY)
+    third = second.get(c, _EMPTY)
+    return {**node, a: {**first, b: {**second, c: _with(third, key, at + 1, entry)}}}
 
 
-def _digits(key: Address) -> list[int]:
-    return [digit for number in key for digit in (number >> 12, number >> 6 & 63, number & 63)]
+def _without(node: Node, key: Address, at: int) -> Node:
+    """A node without what hangs from the rest of a key."""
+    if at == len(key):
+        return _EMPTY
+    a, b, c = _digits(key[at])
+    first = node.get(a, _EMPTY)
+    second = first.get(b, _EMPTY)
+    third = second.get(c, _EMPTY)
+    return _set(node, a, _set(first, b, _set(second, c, _without(third, key, at + 1))))
+
+
+def _set(node: Node, digit: int, inner: Node) -> Node:
+    """A node with another below it; there are no empty ones."""
+    return {**node, digit: inner} if inner else {other: its for other, its in node.items() if other != digit}
 
 
 def _entries(node: Node) -> Iterator[tuple[Address, Any]]:

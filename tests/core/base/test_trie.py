@@ -64,4 +64,4 @@ def test_a_none_is_an_entry() -> None:
     trie: Trie[None] = Trie([((1,), None)])
     assert (1,) in trie
     assert trie[1,] is None
-    assert trie.cut((2,)) is trie
+    assert trie.cut((2,)) == trie

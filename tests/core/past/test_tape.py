@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bantam.core.effects import CallModel, CheckAnswer, RunShell, Sleep
+from bantam.core.effects import CallModel, CheckAnswer, RunShell, RunTool, Sleep
 from bantam.core.past import history, tape
+from bantam.core.tools.table import BUILT_IN, Toolbox
 from tests.core.past.test_history import lines, written
+from tests.servers import TOOLBOX
 from tests.strategies import json_values
 from tests.world import Rolled, World, config
 
@@ -45,9 +47,21 @@ def test_the_first_difference_is_named_by_its_path() -> None:
     other = CallModel((1,), ({"role": "system", "content": "t" * 100},), (), {"model": "m"}, 300)
     assert tape.difference(call(), other).startswith('messages[0].content: "s" is not "ttt')
     assert tape.difference(RunShell((2,), "ls", "sh", 1, 1), RunShell((2,), "pwd", "sh", 9, 9)).startswith("command: ")
+    one, other_one = (RunTool((2,), "look_up", {"word": word}, 1, 1) for word in "ab")
+    assert tape.difference(one, other_one) == 'look_up.word: "a" is not "b"'
     assert tape.difference(CheckAnswer((2,), "a", {}), CheckAnswer((2,), "a", {})) == ""
     assert tape.difference(Sleep((2,), 1), Sleep((2,), 2)) == ""
     assert tape.difference(Sleep((2,), 1), call()) == "Sleep is not CallModel"
+
+
+@pytest.mark.parametrize("toolbox", [BUILT_IN, TOOLBOX])
+def test_a_tape_knows_the_tools_of_its_run(toolbox: Toolbox) -> None:
+    head = history.header("a", "b", "c", "d", config(Rolled(0)), toolbox)
+    assert ("toolbox" in head) == (toolbox is TOOLBOX)  # the logs of older versions name none
+    assert tape.read([json.dumps(head).encode() + b"\n"]).toolbox == toolbox
+    wrong = json.dumps({**head, "toolbox": [{"type": "Config"}]}).encode() + b"\n"
+    with pytest.raises(ValueError, match="no configuration"):
+        tape.read([wrong])
 
 
 @pytest.mark.parametrize("data", [b"", b"{}\n", b"x\n"])

@@ -12,7 +12,7 @@ from bantam.core.base.settings import Config
 from bantam.core.wire.presets import PRESETS
 from bantam.core.words import config
 from bantam.core.words.config import Entry
-from tests.servers import Json
+from tests.servers import TOOLBOX, Json
 from tests.strategies import any_text, json_values, wild_text
 
 pytestmark = pytest.mark.core
@@ -235,6 +235,16 @@ def test_a_preset_fills_what_is_not_set(provider: str) -> None:
     made = read(f"provider={provider}")
     assert (made.endpoint, made.context_window) == (preset.endpoint, preset.context_window)
     assert read(f"provider={provider}\nendpoint=http://x/v1").endpoint == "http://x/v1"
+
+
+def test_the_tools_that_can_be_named_are_those_that_there_are() -> None:
+    written = Entry("tools", "look_up,shell_exec", "here")
+    found = config.parse([written], TOOLBOX)
+    assert isinstance(found, Config)
+    assert found.tools == ("shell_exec", "look_up")
+    words = "here: tools must be a list of shell_exec, run_subagent"
+    assert config.parse([written]) == Problem(f"{words}, found 'look_up,shell_exec'")
+    assert config.parse([Entry("tools", "rm", "here")], TOOLBOX) == Problem(f"{words}, look_up, found 'rm'")
 
 
 def test_the_small_local_model_gets_no_tools_unless_told() -> None:
