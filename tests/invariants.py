@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bantam.core import tree
+from bantam.core import messages, tree
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import replace
 from bantam.core.base.texts import clean
@@ -55,6 +55,7 @@ from bantam.core.events import (
     ToolFinished,
     UserSaid,
 )
+from bantam.core.events import says as says_something
 from bantam.core.messages import Message, Messages, text_of
 from bantam.core.past import codec
 from bantam.core.rules import approval
@@ -332,7 +333,7 @@ _FINAL = (ModelEnded, ModelFailed, CommandEnded, ToolFinished, TimerFired, Appro
 
 
 def row_15_what_nobody_waits_for_changes_nothing(world: World, moment: Moment) -> None:
-    blank = isinstance(moment.event, UserSaid) and not moment.event.text.strip()
+    blank = isinstance(moment.event, UserSaid) and not says_something(moment.event)
     if not moment.accepted or blank:
         assert moment.effects == ()
         assert moment.after == moment.before
@@ -583,9 +584,9 @@ def row_41_agents_do_not_touch_each_other(world: World, moment: Moment) -> None:
 def row_46_nothing_the_user_said_is_lost_or_said_twice(world: World, moment: Moment) -> None:
     """What was queued waits, is said, or is given back; taken back is the last of it, and nothing else changes."""
     old, new = moment.before.agents[()], moment.after.agents[()]
-    came = [moment.event.text] if isinstance(moment.event, UserSaid) and moment.event.text.strip() else []
+    came = [moment.event] if isinstance(moment.event, UserSaid) and says_something(moment.event) else []
     waits = [*old.queued, *([] if old.phase == Idle() else came)]
-    returned = [output.text for output in _outputs(moment) if isinstance(output, Returned)]
+    returned = [UserSaid(o.text, o.parts) for o in _outputs(moment) if isinstance(o, Returned)]
     if isinstance(moment.event, TookBack):
         assert [*new.queued, *returned] == waits
         assert len(returned) == min(1, len(waits))
@@ -605,10 +606,9 @@ def row_46_nothing_the_user_said_is_lost_or_said_twice(world: World, moment: Mom
         assert _says(new, came) or any(isinstance(output, TurnEnded) for output in _outputs(moment))
 
 
-def _says(agent: Agent, texts: list[str]) -> bool:
+def _says(agent: Agent, said: list[UserSaid]) -> bool:
     """Whether the list ends with the user saying these."""
-    said = [(message["role"], message["content"]) for message in agent.messages[-len(texts) :]]
-    return said == [("user", clean(text)) for text in texts]
+    return list(agent.messages[-len(said) :]) == [messages.user(one.text, one.parts) for one in said]
 
 
 def _outputs(moment: Moment, start: int = 0, end: int | None = None) -> list[Output]:

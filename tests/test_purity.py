@@ -30,6 +30,7 @@ SPINE_MAY_IMPORT = {"base", "tools", "window", "wire", "rules"}
 ONE_NAME = {"tape"}  # the same in two places: what a tape is, and who records and plays it
 
 CORE_MAY_IMPORT = {  # none of them reads a clock, rolls a die or opens anything
+    "base64",
     "bisect",
     "collections",
     "collections.abc",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from bantam.core import tree
+from bantam.core import messages, tree
 from bantam.core.base.settings import Config
 from bantam.core.base.trie import Trie
 from bantam.core.effects import (
@@ -132,6 +132,9 @@ class Rolled:
 
 class Broken(AssertionError):
     """An invariant does not hold. The message has the events that lead there."""
+
+
+PICTURE = (messages.image_part("data:image/png;base64,AAAA"), messages.text_part("a note"))
 
 
 class World:
@@ -301,7 +304,8 @@ class World:
     # --- what a user does
 
     def says(self, dice: Dice) -> None:
-        self.tell(UserSaid(pick(dice, ("hello", "do it", " ", "")) if chance(dice, 80) else text(dice)))
+        words = pick(dice, ("hello", "do it", " ", "")) if chance(dice, 80) else text(dice)
+        self.tell(UserSaid(words, PICTURE if chance(dice, 10) else ()))
 
     def takes_back(self, dice: Dice) -> None:
         self.tell(TookBack())

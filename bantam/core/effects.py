@@ -245,6 +245,7 @@ class Returned:
     """Something the user said while the turn ran that was not said to the model, or taken back: to the editor."""
 
     text: str
+    parts: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

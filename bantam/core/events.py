@@ -46,7 +46,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class UserSaid:
+    """`parts` are what was attached: content parts as the wire has them, which go with the text in one message."""
+
     text: str
+    parts: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -223,3 +226,8 @@ Answer = (
     | Lost
 )
 """The events that answer a request and carry its id."""
+
+
+def says(said: UserSaid) -> bool:
+    """Whether there is anything in what a user said: words that are not blank, or something attached."""
+    return bool(said.text.strip() or said.parts)

@@ -53,6 +53,7 @@ from bantam.core.events import (
     ToolFinished,
     ToolProgress,
     UserSaid,
+    says,
 )
 from bantam.core.rules import limits
 from bantam.core.state import Acting, Agent, BackingOff, Calling, Checking, Idle, Purpose, Repeated, Slot
@@ -84,8 +85,8 @@ class Context:
 
 def step(agent: Agent, event: Event, ctx: Context) -> Step:
     match agent.phase, event:
-        case Idle(), UserSaid(text) if text.strip():
-            return _say(agent, text, ctx)
+        case Idle(), UserSaid() as said if says(said):
+            return _say(agent, said, ctx)
         case Idle(), CompactAsked():
             return _ask(agent, "compact", ctx)
         case Idle(), SummaryAsked():
@@ -126,10 +127,11 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
             return _checked(agent, text, problem, ctx)
         case Checking(id=id, text=text), Lost(id=its) if id == its:
             return _check(agent, text, ctx)
-        case Calling() | BackingOff() | Acting() | Checking(), UserSaid(text) if text.strip():
-            return replace(agent, queued=(*agent.queued, text)), ()
+        case Calling() | BackingOff() | Acting() | Checking(), UserSaid() as said if says(said):
+            return replace(agent, queued=(*agent.queued, said)), ()
         case _, TookBack() if agent.queued:
-            return replace(agent, queued=agent.queued[:-1]), (emit(agent, Returned(agent.queued[-1])),)
+            last = agent.queued[-1]
+            return replace(agent, queued=agent.queued[:-1]), (emit(agent, Returned(last.text, last.parts)),)
         case Calling() as phase, Interrupted():
             return _interrupt_call(agent, phase)
         case BackingOff(id=id) | Checking(id=id), Interrupted():
@@ -143,9 +145,9 @@ def step(agent: Agent, event: Event, ctx: Context) -> Step:
 # --- asking
 
 
-def _say(agent: Agent, text: str, ctx: Context) -> Step:
-    said = messages.longer(agent.messages, messages.user(text))
-    fresh = replace(agent, messages=said, iterations=0, repeated=Repeated(), strips=0, squeezed=0, repairs=0)
+def _say(agent: Agent, said: UserSaid, ctx: Context) -> Step:
+    heard = messages.longer(agent.messages, messages.user(said.text, said.parts))
+    fresh = replace(agent, messages=heard, iterations=0, repeated=Repeated(), strips=0, squeezed=0, repairs=0)
     return _call_model(fresh, ctx)
 
 
@@ -161,7 +163,8 @@ def _call_model(agent: Agent, ctx: Context) -> Step:
     reason = _over(agent, ctx)
     if reason is not None:
         return _stop(agent, reason, ctx)
-    agent = replace(agent, messages=messages.longer(agent.messages, *map(messages.user, agent.queued)), queued=())
+    said = (messages.user(one.text, one.parts) for one in agent.queued)
+    agent = replace(agent, messages=messages.longer(agent.messages, *said), queued=())
     if context.is_full(ctx.config, agent.messages):
         agent = replace(agent, messages=context.prune(agent.messages, ctx.config.context_window))
         if context.is_full(ctx.config, agent.messages) and context.can_shrink(agent.messages):
@@ -372,7 +375,7 @@ def _stop(agent: Agent, reason: Reason, ctx: Context, why: str = "") -> Step:
 
 def _finish(agent: Agent, finish: Finish, before: Effects = ()) -> Step:
     """Back to Idle, the only way. What was queued and not said goes back to the user."""
-    back = tuple(emit(agent, Returned(text)) for text in agent.queued)
+    back = tuple(emit(agent, Returned(one.text, one.parts)) for one in agent.queued)
     return replace(agent, phase=Idle(), queued=()), (*before, Save(agent.messages), *back, finish)
 
 

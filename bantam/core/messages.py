@@ -21,6 +21,7 @@ Call = Mapping[str, Any]
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 NO_RESULT = "no result: the run ended before this call did"
+IMAGE = "[image]"  # stands for a picture where only words go
 NAME_LENGTH_MAX = 64  # of a function name; OpenAI's reference: a-z, A-Z, 0-9, _ and -, at most 64
 NESTING_MAX = 100  # levels of lists and objects; what is deeper is an attack on the reader
 
@@ -29,8 +30,41 @@ def system(text: str) -> Message:
     return {"role": "system", "content": clean(text)}
 
 
-def user(text: str) -> Message:
-    return {"role": "user", "content": clean(text)}
+def user(text: str, parts: Iterable[Mapping[str, Any]] = ()) -> Message:
+    """What a user says; with `parts` that were attached, the content is a list: the text first, if there is any."""
+    attached = [map_text(part, clean) for part in parts]
+    own = [text_part(clean(text))] if text.strip() else []
+    return {"role": "user", "content": [*own, *attached] if attached else clean(text)}
+
+
+def text_part(text: str) -> Mapping[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def image_part(url: str) -> Mapping[str, Any]:
+    """A picture as Chat Completions has it; `url` may be a data URL (RFC 2397)."""
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def images_of(message: Message) -> int:
+    """How many pictures are in a message."""
+    return sum(map(_is_image, _parts(message)))
+
+
+def without_images(message: Message, mark: str = IMAGE) -> Message:
+    """The same message with a mark in the place of each picture."""
+    if not images_of(message):
+        return message
+    return {**message, "content": [text_part(mark) if _is_image(part) else part for part in _parts(message)]}
+
+
+def _parts(message: Message) -> tuple[Any, ...]:
+    content = message.get("content")
+    return tuple(content) if isinstance(content, (list, tuple)) else ()
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "image_url"
 
 
 def assistant(text: str) -> Message:

@@ -6,7 +6,7 @@ from bantam.core.base.record import dataclass, field
 from bantam.core.base.settings import Config
 from bantam.core.base.trie import Trie
 from bantam.core.effects import Spent
-from bantam.core.events import Id
+from bantam.core.events import Id, UserSaid
 from bantam.core.messages import Messages
 from bantam.core.tools.table import BUILT_IN, Toolbox
 from bantam.core.tools.toolbox import Action, Heard
@@ -116,7 +116,7 @@ class Agent:
     """How far the requests of this turn for a summary had to be shortened, see `context.SHARES`."""
     repairs: int = 0
     """Answers of this turn that did not satisfy the schema."""
-    queued: tuple[str, ...] = ()
+    queued: tuple[UserSaid, ...] = ()
     """What the user said meanwhile; said before the next call."""
 
 

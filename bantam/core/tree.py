@@ -38,6 +38,7 @@ from bantam.core.events import (
     SummaryAsked,
     ToolFinished,
     UserSaid,
+    says,
 )
 from bantam.core.rules import gate, limits
 from bantam.core.state import Agent, Calling, Idle, Session, waiting
@@ -127,8 +128,8 @@ def _owner(event: Event) -> Id:
 def _begins(event: Event) -> bool:
     """Whether the event begins a turn of an idle session."""
     match event:
-        case UserSaid(text):
-            return bool(text.strip())
+        case UserSaid() as said:
+            return says(said)
         case _:
             return isinstance(event, (CompactAsked, SummaryAsked))
 

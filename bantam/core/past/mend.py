@@ -81,8 +81,8 @@ def _closed(session: Session, event: Event, id: Id, now: float) -> tuple[Session
     root = session.agents[tree.ROOT]
     root = replace(root, serial=max(root.serial, id[0] - begins) if id else root.serial)
     session = replace(session, agents=session.agents.put(tree.ROOT, root))
-    for text in queued or ((GAP,) if begins and is_call else ()):
-        session, more = tree.step(session, UserSaid(text), now)
+    for said in queued or ((UserSaid(GAP),) if begins and is_call else ()):
+        session, more = tree.step(session, said, now)
         effects += more
     if queued and not isinstance(event, (UserSaid, Answer)):  # it happened between turns
         session, more = tree.step(session, Interrupted(), now)

@@ -5,9 +5,22 @@ import json
 from bantam.core.base.grown import Grown
 from bantam.core.base.settings import Config
 from bantam.core.base.texts import clean
-from bantam.core.messages import Message, Messages, answers, role_of, shortened, system, text_of, user, with_text
+from bantam.core.messages import (
+    Message,
+    Messages,
+    answers,
+    images_of,
+    role_of,
+    shortened,
+    system,
+    text_of,
+    user,
+    with_text,
+    without_images,
+)
 
 CHARS_PER_TOKEN = 4  # a rough mean of English and code
+IMAGE_TOKENS = 1_000  # of a picture: providers count from 85 to about 1,600, by its size in pixels
 CLEARED = "[output cleared]"
 PROTECTED_TURNS = 2  # user turns whose tool output is never cleared
 PROTECTED_TOKENS = 40_000  # of the newest tool output
@@ -26,14 +39,14 @@ SUMMARY_MAX = 120  # characters of the line that /list shows
 
 
 def estimate(messages: Messages) -> int:
-    """Tokens of a list, roughly."""
+    """Tokens of a list, roughly; a picture counts by itself, for how many bytes it has says little."""
     if isinstance(messages, Grown):  # asked for before each call, so a message is measured once
         return messages.total(_chars) // CHARS_PER_TOKEN
     return sum(map(_chars, messages)) // CHARS_PER_TOKEN
 
 
 def _chars(message: Message) -> int:
-    return len(json.dumps(message))
+    return len(json.dumps(without_images(message))) + images_of(message) * IMAGE_TOKENS * CHARS_PER_TOKEN
 
 
 def is_full(config: Config, messages: Messages) -> bool:
@@ -92,7 +105,8 @@ def compact_request(messages: Messages, whole: bool, squeezed: int = 0, window: 
     """
     before, gone, _ = ((), messages[1:], ()) if whole else split(messages)
     for share in SHARES[squeezed:]:
-        asked = (*messages[:1], *(shortened(message, share) for message in before + gone), user(COMPACT_PROMPT))
+        told = (shortened(without_images(message), share) for message in before + gone)
+        asked = (*messages[:1], *told, user(COMPACT_PROMPT))
         if not window or estimate(asked) <= FULL * window:
             break
     return asked
@@ -112,7 +126,7 @@ def compacted(messages: Messages, summary: str, whole: bool) -> Messages:
 
 
 def summary_request(messages: Messages) -> Messages:
-    return (*messages, user(SUMMARY_PROMPT))
+    return (*map(without_images, messages), user(SUMMARY_PROMPT))
 
 
 def summary_line(text: str) -> str:

@@ -28,7 +28,7 @@ from bantam.core.effects import (
     ThoughtDelta,
     TurnEnded,
 )
-from bantam.core.events import CompactAsked, Event, Id, SummaryAsked, UserSaid
+from bantam.core.events import CompactAsked, Event, Id, SummaryAsked, UserSaid, says
 from bantam.core.messages import NESTING_MAX, json_object, map_text, nesting
 from bantam.core.rules import limits
 
@@ -61,7 +61,7 @@ def heard(report: Report, event: Event, now: float) -> Report:
     """The report once an event has happened, before its outputs are told."""
     report = replace(report, time=max(report.time, now))
     match event:
-        case UserSaid(text) if report.prompted is None and text.strip():
+        case UserSaid() as said if report.prompted is None and says(said):
             return replace(report, prompted=True)
         case CompactAsked() | SummaryAsked() if report.prompted is None:
             return replace(report, prompted=False)

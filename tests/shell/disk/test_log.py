@@ -143,7 +143,7 @@ def test_what_a_full_disk_did_not_take_is_written_later(tmp_path: Path) -> None:
     made.append(0.2, UserSaid("fourth"))
     past = log.read(path_of(tmp_path, made))
     assert past.events == 4
-    assert past.session.agents[()].queued == ("second", "third", "fourth")
+    assert past.session.agents[()].queued == tuple(map(UserSaid, ("second", "third", "fourth")))
 
 
 def test_a_disk_that_is_full_from_the_start_costs_no_old_log(tmp_path: Path) -> None:
