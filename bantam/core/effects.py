@@ -255,15 +255,23 @@ class Spent:
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
+    """Of `tokens_in`, those that the provider had read before."""
+    usd: float = 0.0
+    """What servers said that calls cost."""
+    told_in: int = 0
+    told_out: int = 0
+    """Of the tokens, those that `usd` is for."""
 
 
 @dataclass(frozen=True)
 class TurnEnded:
-    """The last output of a turn; `text` is the last assistant message's."""
+    """The last output of a turn; `text` is the last assistant message's; `cost_usd` is None where it is unknown."""
 
     reason: Reason
     text: str
     spent: Spent
+    cost_usd: float | None = None
 
 
 Output = (

@@ -98,7 +98,8 @@ def step(session: Session, event: Event, now: float) -> tuple[Session, tuple[Eff
                     session = replace(session, unapproved=session.unapproved | {command})
                 case Finish(reason, text):
                     reason = Reason.UNAPPROVED if session.unapproved and reason is Reason.DONE else reason
-                    out.append(Emit(ROOT, TurnEnded(reason, text, session.spent)))
+                    usd = limits.known_cost_usd(session.config, session.spent)
+                    out.append(Emit(ROOT, TurnEnded(reason, text, session.spent, usd)))
                     session = replace(session, total=limits.add(session.total, session.spent))
                 case Save() if path:
                     pass  # a subagent's conversation ends with it

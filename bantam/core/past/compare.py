@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run used. `seconds`: while turns ran. `usd` is None where no prices are set."""
+    """What a run used. `seconds`: while turns ran. `usd` is None where it is not known."""
 
     spent: Spent
     seconds: float
@@ -82,8 +82,7 @@ def cost(run: Tape) -> Cost:
         seconds += 0 if tree.idle(session) else now - last
         session, last = tree.step(session, event, now)[0], now
     spent = session.total if tree.idle(session) else limits.add(session.total, session.spent)
-    has_prices = session.config.price_in or session.config.price_out
-    return Cost(spent, seconds, limits.cost_usd(session.config, spent) if has_prices else None)
+    return Cost(spent, seconds, limits.known_cost_usd(session.config, spent))
 
 
 def _addressed(run: Tape) -> Mapping[str, Moment]:

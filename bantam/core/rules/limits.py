@@ -1,8 +1,10 @@
 """Budgets of a turn: what was used, and which one is used up, if any. Those of subagents are the turn's."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from bantam.core.base.record import fields
 from bantam.core.base.settings import Config
 from bantam.core.effects import Reason, Spent
 from bantam.core.state import Agent, Calling
@@ -24,16 +26,40 @@ def charge(agent: Agent, config: Config) -> Spent:
     tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if tokens == (0, 0) and partial != Partial() and (config.max_tokens_total or config.max_cost_usd):
         tokens = context.estimate(agent.messages), context.estimate((assemble.finished(partial),))
-    return Spent(1, *tokens)
+    usd = _told_usd(usage)
+    return Spent(1, *tokens, min(_cached(usage), tokens[0]), *(() if usd is None else (usd, *tokens)))
 
 
 def add(a: Spent, b: Spent) -> Spent:
-    return Spent(a.calls + b.calls, a.tokens_in + b.tokens_in, a.tokens_out + b.tokens_out)
+    return Spent(*(getattr(a, field.name) + getattr(b, field.name) for field in fields(a)))
 
 
 def cost_usd(config: Config, spent: Spent) -> float:
-    """By the prices of the configuration, which are USD per million tokens."""
-    return (spent.tokens_in * config.price_in + spent.tokens_out * config.price_out) / 1e6
+    """What servers said, and by the prices of the configuration what they did not: USD per million tokens."""
+    rest = spent.tokens_in - spent.told_in, spent.tokens_out - spent.told_out
+    return spent.usd + (rest[0] * config.price_in + rest[1] * config.price_out) / 1e6
+
+
+def known_cost_usd(config: Config, spent: Spent) -> float | None:
+    """The same, or None where it is not known: tokens were used whose price nobody said."""
+    told = (spent.told_in, spent.told_out) == (spent.tokens_in, spent.tokens_out) and spent != Spent(spent.calls)
+    priced = bool(config.price_in or config.price_out)
+    return cost_usd(config, spent) if told or priced else None
+
+
+def _told_usd(usage: Mapping[str, Any]) -> float | None:
+    """What a server says that its answer cost, in USD: `usage.cost`, of OpenRouter and gateways that do as it does."""
+    usd = usage.get("cost")
+    if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not math.isfinite(usd) or usd < 0:
+        return None
+    return float(usd)
+
+
+def _cached(usage: Mapping[str, Any]) -> int:
+    """Tokens of the prompt that came from a cache, as OpenAI tells them, or DeepSeek."""
+    details = usage.get("prompt_tokens_details")
+    found = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+    return found or _count(usage.get("prompt_cache_hit_tokens"))
 
 
 def over(config: Config, iterations: int, spent: Spent, elapsed_s: float) -> Reason | None:

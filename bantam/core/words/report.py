@@ -55,6 +55,8 @@ class Report:
     """To the last prompt, if that turn ended well."""
     spent: Spent = field(default_factory=Spent)
     """In all turns that ended."""
+    cost_usd: float | None = 0.0
+    """Of all turns that ended; None where that of one is unknown."""
 
 
 def heard(report: Report, event: Event, now: float) -> Report:
@@ -114,7 +116,12 @@ def said(report: Report, text: str, error: bool, who: Id = ()) -> Json:
 
 def ended(report: Report, reason: str, code: int, session: str | None) -> Json:
     """The last event. `code` is the exit status, `session` the id of the run's log."""
-    told = {"reason": str(reason), "exit": code, "answer": report.answer, "usage": _usage(report.spent)}
+    told = {
+        "reason": str(reason),
+        "exit": code,
+        "answer": report.answer,
+        "usage": _usage(report.spent, report.cost_usd),
+    }
     return _event(report, "run.end", (), **told, session=session)
 
 
@@ -138,8 +145,9 @@ def _object(text: str) -> Json | str:
     return text if found is None or nesting(found) > NESTING_MAX else found
 
 
-def _usage(spent: Spent) -> Json:
-    return {"calls": spent.calls, "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out}
+def _usage(spent: Spent, cost_usd: float | None) -> Json:
+    tokens = {"tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "tokens_cached": spent.tokens_cached}
+    return {"calls": spent.calls, **tokens, "cost_usd": None if cost_usd is None else round(cost_usd, 9)}
 
 
 def _flow(report: Report, who: Id, kind: str, text: str) -> tuple[Report, list[Json]]:
@@ -162,11 +170,13 @@ def _settled(report: Report, *agents: Id) -> tuple[Report, list[Json]]:
 def _turn_ended(report: Report, turn: TurnEnded) -> tuple[Report, list[Json]]:
     report, events = _settled(report, *(who for who, _ in report.halves))
     answer = turn.text if turn.reason in ANSWERED and report.prompted else None
-    usage, returned = _usage(turn.spent), list(report.returned)
+    usage, returned = _usage(turn.spent, turn.cost_usd), list(report.returned)
     events.append(_event(report, "usage", (), **usage))
     events.append(
         _event(report, "turn.end", (), reason=str(turn.reason), answer=answer, usage=usage, returned=returned)
     )
     total = limits.add(report.spent, turn.spent)
     last = answer if report.prompted else report.answer
-    return replace(report, prompted=None, returned=(), answer=last, spent=total), events
+    costs = report.cost_usd, turn.cost_usd
+    usd = None if costs[0] is None or costs[1] is None else costs[0] + costs[1]
+    return replace(report, prompted=None, returned=(), answer=last, spent=total, cost_usd=usd), events

@@ -1,5 +1,7 @@
 """The budgets of a turn."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,10 @@ def test_the_limit_is_the_number_of_calls_that_are_made(most: int, made: int) ->
     assert limits.over(config, made, Spent(), 0) == (None if made < most else Reason.ITERATIONS)
 
 
-@given(st.builds(Spent, counts, counts, counts), counts, st.integers(1, 60))
+plain = st.tuples(counts, counts, counts).map(lambda used: Spent(*used))
+
+
+@given(plain, counts, st.integers(1, 60))
 def test_each_budget_ends_at_its_value_and_zero_is_none(spent: Spent, elapsed_s: int, most: int) -> None:
     used = {
         Reason.CALLS: (replace(NONE, max_calls_total=most), spent.calls),
@@ -65,7 +70,7 @@ def test_a_budget_says_its_name_and_value_and_has_the_status_of_a_limit(reason: 
     assert status.of(reason) == 3
 
 
-def calling(usage: dict[str, int] | None, text: str) -> Agent:
+def calling(usage: Mapping[str, object] | None, text: str) -> Agent:
     chunk = {"choices": [{"delta": {"content": text}}]} | ({"usage": usage} if usage else {})
     partial = merge(Partial(), chunk) if text or usage else Partial()
     said = (messages.system("s" * 400), messages.user("hello"))
@@ -82,3 +87,34 @@ def test_tokens_are_what_the_server_counted_and_else_a_guess_where_a_budget_need
     assert 100 <= guess.tokens_out <= 120
     assert limits.charge(calling(None, ""), budget) == Spent(1, 0, 0)
     assert limits.charge(replace(calling(told, "x"), phase=Idle()), budget) == Spent()
+
+
+@pytest.mark.parametrize(
+    ("usage", "prices", "usd", "cached"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.5}, {}, 0.5, 0),
+        ({"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.5}, {"price_in": 7}, 0.5, 0),
+        ({"prompt_tokens": 1000, "completion_tokens": 2}, {"price_in": 1}, 0.001, 0),
+        ({"prompt_tokens": 1000, "completion_tokens": 2}, {}, None, 0),
+        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 7}, "cost": True}, {}, None, 7),
+        ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 12, "cost": -1}, {}, None, 9),
+        ({}, {}, None, 0),
+        ({"cost": float("nan"), "prompt_tokens": 1, "prompt_tokens_details": 5}, {}, None, 0),
+    ],
+)
+def test_the_servers_word_about_the_cost_counts_first_and_what_nobody_said_is_unknown(
+    usage: Mapping[str, object], prices: dict[str, float], usd: float | None, cached: int
+) -> None:
+    config = Config(**prices)  # type: ignore[arg-type]
+    spent = limits.charge(calling(usage, "x"), config)
+    assert limits.known_cost_usd(config, spent) == usd
+    assert spent.tokens_cached == cached
+    twice = limits.add(spent, limits.charge(calling({"prompt_tokens": 1, "completion_tokens": 1}, "x"), config))
+    if not prices:
+        assert limits.known_cost_usd(config, twice) is None  # a part of it is not known, so the whole is not
+
+
+def test_a_budget_of_money_counts_what_the_server_says() -> None:
+    config = Config(max_cost_usd=0.5)
+    spent = limits.charge(calling({"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}, "x"), config)
+    assert limits.over(config, 0, spent, 0) is Reason.COST

@@ -54,7 +54,7 @@ def done(text: str, reason: Reason = Reason.DONE, spent: Spent = SPENT) -> TurnE
 
 def test_a_turn_ends_with_what_it_used_and_its_answer() -> None:
     usage, turn, end = events_of(UserSaid("x"), done("yes"))
-    counts = {"calls": 1, "tokens_in": 3, "tokens_out": 4}
+    counts = {"calls": 1, "tokens_in": 3, "tokens_out": 4, "tokens_cached": 0, "cost_usd": None}
     assert usage == {"type": "usage", "time": 0.0, "agent": [], **counts}
     assert (turn["reason"], turn["answer"], turn["usage"], turn["returned"]) == ("done", "yes", counts, [])
     assert (end["reason"], end["exit"], end["answer"], end["usage"]) == ("done", 0, "yes", counts)
@@ -63,7 +63,10 @@ def test_a_turn_ends_with_what_it_used_and_its_answer() -> None:
 
 def test_what_all_turns_used_is_summed_and_the_last_answer_is_the_runs() -> None:
     end = events_of(UserSaid("x"), done("one"), UserSaid("y"), done("two", spent=Spent(2, 10, 20)))[-1]
-    assert (end["answer"], end["usage"]) == ("two", {"calls": 3, "tokens_in": 13, "tokens_out": 24})
+    assert (end["answer"], end["usage"]) == (
+        "two",
+        {"calls": 3, "tokens_in": 13, "tokens_out": 24, "tokens_cached": 0, "cost_usd": None},
+    )
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason not in ANSWERED])

@@ -88,7 +88,7 @@ def test_events_name_the_budget(tmp_path: Path) -> None:
         ran = place(tmp_path, fake, max_tokens_total="100").run("--json", "-p", "x")
     end = events.read(ran.out)[-1]
     assert (end["reason"], end["exit"], end["answer"], ran.status) == ("tokens", 3, None, 3)
-    assert end["usage"] == {"calls": 2, "tokens_in": 60, "tokens_out": 60}
+    assert end["usage"] == {"calls": 2, "tokens_in": 60, "tokens_out": 60, "tokens_cached": 0, "cost_usd": None}
 
 
 def test_the_clock_ends_a_command_and_keeps_what_it_printed(tmp_path: Path) -> None:

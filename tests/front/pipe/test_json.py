@@ -263,7 +263,7 @@ def test_a_turn_is_told_in_the_order_of_happening(tmp_path: Path) -> None:
     assert lines[4]["arguments"] == {"command": "printf blue"}
     assert (lines[5]["id"], lines[5]["output"], lines[5]["error"]) == (lines[4]["id"], "blue\n\nexit: 0", False)
     assert lines[-1]["answer"] == "pelican"
-    assert lines[-1]["usage"] == {"calls": 2, "tokens_in": 3, "tokens_out": 4}
+    assert lines[-1]["usage"] == {"calls": 2, "tokens_in": 3, "tokens_out": 4, "tokens_cached": 0, "cost_usd": None}
     assert (here.home / f".bantam/logs/{lines[-1]['session']}.jsonl").exists()
 
 
