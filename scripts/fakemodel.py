@@ -38,7 +38,7 @@ class Reply:
     reasoning: str = ""
     calls: Sequence[tuple[str, Any]] = ()
     finish: str = ""
-    usage: Mapping[str, int] | None = None
+    usage: Mapping[str, Any] | None = None
     chunks: Sequence[Mapping[str, Any] | str] | None = None
     body: bytes | str | None = None
     done: bool = True

@@ -36,7 +36,7 @@ needed an approval that nobody could give, 5 the answer does not satisfy the sch
 75 try again later, 130 interrupted, 129 SIGHUP, 143 SIGTERM
 """
 LATER = ("doctor", "eject", "models")  # names that later versions take
-SHORT = {"output": "-o", "prompt": "-p", "quiet": "-q", "settings": "-c"}
+SHORT = {"attach": "-a", "first": "-i", "output": "-o", "prompt": "-p", "quiet": "-q", "settings": "-c"}
 SUBCOMMANDS = {"demo": (), "diff": (), "help": (), "policy": ("settings", "log"), "replay": (), "trust": ("settings",)}
 
 
@@ -88,6 +88,15 @@ def parser() -> Parser:
         metavar="ID",
         help="go on with a saved or killed session: --resume=ID, or the newest one",
     )
+    add(
+        "-a",
+        dest="attach",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="send FILE with the first message: a picture (PNG, JPEG, GIF, WebP) or UTF-8 text; repeatable",
+    )
+    add("-i", dest="first", metavar="TEXT", help="chat, with TEXT as the first message")
     add("-o", dest="output", metavar="FILE", help="write the final answer to FILE too, whole or not at all")
     add(
         "--stdin",
@@ -216,7 +225,7 @@ def _check_subcommand(options: argparse.Namespace) -> None:
 
 def _front(options: argparse.Namespace) -> int:
     from bantam.front.here import here
-    from bantam.host import setup
+    from bantam.host import attachments, setup
 
     attended = os.isatty(0) and os.isatty(1) and not options.quiet and not options.events
     edits = options.prompt is None and not options.file and attended
@@ -240,12 +249,17 @@ def _front(options: argparse.Namespace) -> int:
         options.resumed = Store(place.home, place.clock.wall).resume(options.resume, found.config, found.system)
         if isinstance(options.resumed, Problem):
             leave(options.resumed.text)
+    options.attached = attachments.read(place, options.attach)
+    if isinstance(options.attached, Problem):
+        leave(options.attached.text)
+    if options.first is not None and not edits:
+        leave("-i is for the chat: it needs a terminal, and neither FILE nor -p, -q or --json")
     if edits:
         if options.output is not None:
             leave("-o needs a prompt: FILE, -, -p TEXT or piped lines")
         from bantam.front.terminal import repl
 
-        return repl.run(found, options.resumed, options.tape)
+        return repl.run(found, options.resumed, options.tape, options.attached, options.first)
     from bantam.front.pipe import pipe
 
     return pipe.run(found, options)

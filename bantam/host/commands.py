@@ -8,7 +8,8 @@ from typing import Protocol
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass
 from bantam.core.effects import Reason, TurnEnded
-from bantam.core.words import prompts, wrap
+from bantam.core.words import prompts, spending, wrap
+from bantam.core.words.spending import Usage
 from bantam.core.words.wrap import Kept as Verbatim
 from bantam.host import outcome
 from bantam.host.outcome import Kept, Opened
@@ -32,6 +33,8 @@ class Commanded(Protocol):
     def settings(self) -> Sequence[tuple[str, str]]: ...
     def configure(self, key: str, value: str) -> str | Problem: ...
     def clear(self) -> None: ...
+    def attach(self, name: str) -> Problem | None: ...
+    def usage(self) -> Usage: ...
 
 
 class Completion(Enum):
@@ -175,6 +178,19 @@ async def _cfg(talk: Commanded, rest: str) -> Reason:
     return Reason.DONE
 
 
+async def _attach(talk: Commanded, name: str) -> Reason:
+    problem = talk.attach(name)
+    if problem is not None:
+        return _refuse(talk, problem)
+    talk.watcher.say(f"{name} goes along with your next message", "notice")
+    return Reason.DONE
+
+
+async def _usage(talk: Commanded, _: str) -> Reason:
+    talk.watcher.say(spending.table(talk.usage()))
+    return Reason.DONE
+
+
 async def _clear(talk: Commanded, _: str) -> Reason:
     talk.clear()
     talk.watcher.say("the conversation was cleared", "notice")
@@ -228,6 +244,10 @@ ROWS = (
         _cfg,
         Completion.SETTING,
     ),
+    Row(
+        "/attach", "FILE", "send a file with the next message: a picture, or text", _attach, needs="the name of a file"
+    ),
+    Row("/usage", "", "tokens, cost, and how full the model's window is", _usage),
     Row("/clear", "", "forget the conversation; only the system prompt stays", _clear),
     Row("/help", "[TOPIC]", "this list, or a topic of the manual (see bantam help)", _help, Completion.TOPIC),
     Row("/quit", "", "leave (also /exit, or Ctrl+D on an empty line)", _quit, aliases=("/exit",)),

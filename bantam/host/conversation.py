@@ -24,10 +24,14 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.past import history
+from bantam.core.rules import limits
 from bantam.core.rules.redact import Redactor
 from bantam.core.state import Session
+from bantam.core.window import context
 from bantam.core.words import config, prompts
+from bantam.core.words.spending import Usage
 from bantam.host import change, commands, outcome, setup
+from bantam.host.attachments import Attachments, Parts
 from bantam.host.handlers import Outside
 from bantam.host.keeper import Keeper
 from bantam.host.outcome import Kept, Opened
@@ -54,10 +58,12 @@ class Conversation:
         autosaves: bool = True,
         resumed: Resumed | None = None,
         tape: Recorder | Player | None = None,
+        attached: Parts = (),
     ) -> None:
         self.setup, self.config, self.watcher = found, found.config, watcher
         self.ask: Callable[[AskApproval], Awaitable[Event]] = _nobody
         self._returned: list[str] = []
+        self.attachments = Attachments(found.place, attached)
         self.player = tape if isinstance(tape, Player) else None
         self._redactor = Redactor(setup.secrets(found.place.environ, found.key))
         settings, system = _loggable(found.config), self.clean(found.system)
@@ -101,8 +107,12 @@ class Conversation:
 
     async def say(self, text: str) -> Reason:
         """Something for the model; what a killed run left open is told with it."""
+        parts = self.attachments.take(text)
+        if isinstance(parts, Problem):
+            self.watcher.say(parts.text, error=True)
+            return Reason.FAILED
         lost, self._lost = self._lost, ()
-        said = UserSaid(prompts.with_schema(text, self.config.schema))
+        said = UserSaid(prompts.with_schema(text, self.config.schema), parts)
         return (await self.runtime.turn(said, *lost)).reason
 
     @property
@@ -117,7 +127,12 @@ class Conversation:
 
     def add(self, text: str) -> None:
         """Say something while a turn runs: the model hears it with its next call."""
-        self.runtime.tell(UserSaid(text))
+        parts = self.attachments.take(text)
+        if isinstance(parts, Problem):
+            self.watcher.say(f"{parts.text}, nor was the text said", error=True)
+            self._returned.append(text)
+        else:
+            self.runtime.tell(UserSaid(text, parts))
 
     def take_back(self) -> str:
         """What was added last and is not said yet, which is now not said at all; "" if there is none."""
@@ -216,6 +231,18 @@ class Conversation:
         """Forget the conversation; only the system prompt stays."""
         self.runtime.tell(Cleared())
 
+    def attach(self, name: str) -> Problem | None:
+        """Have a file go along with the next message."""
+        return self.attachments.add(name)
+
+    def usage(self) -> Usage:
+        """What the last turn used, what all have, and how full the window is."""
+        session, now = self.runtime.session, self.config
+        spent = session.spent, session.total
+        size = context.estimate(tree.conversation(session))
+        turn, total = (limits.known_cost_usd(now, one) for one in spent)
+        return Usage(spent[0], turn, spent[1], total, size, now.context_window)
+
     # --- settings
 
     def settings(self) -> Sequence[tuple[str, str]]:
@@ -271,6 +298,7 @@ class Conversation:
     def _show(self, emit: Emit) -> None:
         if isinstance(emit.output, Returned):
             self._returned.append(emit.output.text)
+            self.attachments.give_back(emit.output.parts)
         self.watcher.show(emit)
 
     def _hear(self, now: float, event: Event) -> None:

@@ -75,7 +75,7 @@ def _watcher(found: Setup, options: argparse.Namespace) -> Writer:
 
 
 async def _run(found: Setup, options: argparse.Namespace, screen: Writer, prompt: str | None) -> End:
-    talk = Conversation(found, screen, options.prompt is None, options.resumed, options.tape)
+    talk = Conversation(found, screen, options.prompt is None, options.resumed, options.tape, options.attached)
     stop = Stop()
     _heed_signals(talk, screen, stop)
     gc.freeze()

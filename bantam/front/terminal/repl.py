@@ -26,6 +26,7 @@ from bantam.core.base import texts
 from bantam.core.effects import AskApproval
 from bantam.core.events import Approved, Denied, Event
 from bantam.core.words import config, prompts, status
+from bantam.core.words.wrap import Kept
 from bantam.front.show.screen import Screen
 from bantam.front.terminal import editor, tty
 from bantam.front.terminal.ahead import Queue, TypeAhead
@@ -33,6 +34,7 @@ from bantam.front.terminal.complete import Completions, History
 from bantam.front.terminal.drafts import Drafts, Folded, Mode
 from bantam.front.terminal.keys import bindings, keep_characters_whole
 from bantam.front.terminal.talk import Talk
+from bantam.host.attachments import Parts
 from bantam.host.causes import Causes
 from bantam.host.commands import Quit
 from bantam.host.conversation import Conversation
@@ -51,20 +53,27 @@ PLAIN = Style([("prompt", "ansidefault")])
 COLORED = Style([("prompt", "ansidefault bold"), ("pasted", "ansibrightblack"), ("mode", "ansibrightblack")])
 
 
-def run(found: Setup, resumed: Resumed | None = None, tape: Recorder | None = None) -> int:
-    """Talk until the user leaves or a signal ends it; returns the exit status."""
-    return asyncio.run(_run(found, resumed, tape))
+def run(
+    found: Setup,
+    resumed: Resumed | None = None,
+    tape: Recorder | None = None,
+    attached: Parts = (),
+    first: str | None = None,
+) -> int:
+    """Talk until the user leaves or a signal ends it; returns the exit status. `first` is a line as if it was typed."""
+    return asyncio.run(_run(found, resumed, tape, attached, first or ""))
 
 
-async def _run(found: Setup, resumed: Resumed | None, tape: Recorder | None) -> int:
+async def _run(found: Setup, resumed: Resumed | None, tape: Recorder | None, attached: Parts, first: str) -> int:
     screen = Screen("transcript", found.config.color, found.config.render)
-    talk = Conversation(found, screen, resumed=resumed, tape=tape)
+    talk = Conversation(found, screen, resumed=resumed, tape=tape, attached=attached)
+    talk.attachments.mentions = True
     try:
         behind = partial(_load, found.config.endpoint, found.place.environ)
         history = str(found.place.user_home / HISTORY_FILE)
         repl = Repl(talk, screen, tty.Keyboard(), tty.display(), history, behind, talk.keeper.causes)
         talk.ask = partial(_approve, talk, repl)
-        return await repl.run()
+        return await repl.run(first)
     except OSError:  # the terminal was gone before the first prompt
         return 128 + signal.SIGHUP
     finally:
@@ -122,8 +131,8 @@ class Repl:
         self._queue = Queue(talk, lambda text: screen.say(text, "notice"), self._history.append_string)
         self._editor = self._make_editor()
 
-    async def run(self) -> int:
-        """The whole session; returns the exit status."""
+    async def run(self, first: str = "") -> int:
+        """The whole session, with a `first` line as if it was typed; returns the exit status."""
         self._heed_signals()
         with self._modes.raw():  # all the time: what is typed during a turn is neither echoed nor changed
             tty.keep_typed_before(self._keyboard)
@@ -132,7 +141,9 @@ class Repl:
                 await self._turn(self._talk.go_on())
             while not self._status:
                 try:
-                    text = await self._ask()
+                    if first:
+                        self._screen.say(Kept(tty.PROMPT + first.replace("\n", "\n" + " " * len(tty.PROMPT))), "prompt")
+                    text, first = first or await self._ask(), ""
                     self._warned = False
                     if text.strip() and not self._status:
                         await self._turn(self._talk.line(text))
