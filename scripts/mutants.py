@@ -102,7 +102,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "CommandEnded(id=id) if slot := acting.running(",
     ),
     ("a function never asks", "tools/toolbox.py", "if tool is None or not tool.judged:", "if tool is None or True:"),
-    ("queued text is said again and again", "loop.py", "agent.queued)), queued=())", "agent.queued)))"),
+    ("queued text is said again and again", "loop.py", "*said), queued=())", "*said))"),
     (
         "queued text is lost at the end",
         "loop.py",
@@ -110,7 +110,8 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "Save(agent.messages), finish)",
     ),
     ("what is taken back stays queued", "loop.py", "queued=agent.queued[:-1]), (emit", "serial=agent.serial), (emit"),
-    ("the first is taken back", "loop.py", "Returned(agent.queued[-1])", "Returned(agent.queued[0])"),
+    ("the first is taken back", "loop.py", "last = agent.queued[-1]", "last = agent.queued[0]"),
+    ("what was attached is not said", "loop.py", "messages.user(one.text, one.parts)", "messages.user(one.text)"),
     ("recovery without end", "loop.py", "strips=agent.strips + 1", "strips=agent.strips"),
     ("an open end is an answer", "loop.py", "if not marked and not phase.partial.finish:", "if False:"),
     (
@@ -149,7 +150,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "for agent in ():\n        session",
     ),
     ("typing resets the meter", "tree.py", "if _begins(event) and idle(session):", "if _begins(event):"),
-    ("a blank line resets the meter", "tree.py", "return bool(text.strip())", "return True"),
+    ("a blank line resets the meter", "tree.py", "return says(said)", "return True"),
     (
         "the total is the last turn's",
         "tree.py",
@@ -282,7 +283,12 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "n, window) != asked), None)",
         "n, window) is not asked), None)",
     ),
-    ("a request for a summary is never shorter", "window/context.py", "shortened(message, share) for", "message for"),
+    (
+        "a request for a summary is never shorter",
+        "window/context.py",
+        "shortened(without_images(message), share) for",
+        "message for",
+    ),
     (
         "a last event waits for its blank line",
         "wire/body.py",

@@ -14,7 +14,7 @@ from tests.world import Moment, Rolled, World
 pytestmark = pytest.mark.core
 Transition = tuple[str, str, str]
 BEGIN, END = "<!-- transitions -->", "<!-- /transitions -->"
-SEEDS = range(400)  # of lives that come by all rows; a thousand others show none more
+SEEDS = range(800)  # of lives that come by all rows; a thousand others show none more
 
 
 def documented() -> set[Transition]:

@@ -51,6 +51,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         here = Place(folder, fake.endpoint)
         for name, text in {"prompt.txt": "Say one word.", "report.txt": "It crashes.", "person.json": PERSON}.items():
             (here.work / name).write_text(text)
+        (here.work / "diagram.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+        (here.work / "notes.txt").write_text("Boxes and arrows.\n")
         for name in ("list", "german"):
             assert here.run("-p", name, "--record", f"{name}.tape").status == 0
         logs = here.home / ".bantam/logs"
