@@ -79,6 +79,7 @@ $(VENV)/.wheels: $(VENV)/.ready Makefile
 
 # --- the core's tests once more, on the newest Python here that is newer than that of .venv
 
+JUDGES = pytest pytest-xdist hypothesis jsonschema prompt_toolkit
 VERSION = import ensurepip, sys, venv; sys.version_info.releaselevel == "final" or sys.exit(1); \
 	print(sys.version_info.major * 1000 + sys.version_info.minor)
 
@@ -89,9 +90,9 @@ for python in python3.14 python3.13 python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/v
 done; \
 if [ -z "$$newest" ]; then echo "No Python newer than that of $(VENV) was found, so no second run."; exit; fi; \
 name=$$("$$newest" --version); \
-[ "$$(cat $(NEWER)/.ready 2>/dev/null)" = "$$name" ] || { \
-	"$$newest" -m venv --clear $(NEWER) && $(NEWER)/bin/python $(PIP) pytest pytest-xdist hypothesis && \
-	echo "$$name" >$(NEWER)/.ready; } || exit 1; \
+[ "$$(cat $(NEWER)/.ready 2>/dev/null)" = "$$name $(JUDGES)" ] || { \
+	"$$newest" -m venv --clear $(NEWER) && $(NEWER)/bin/python $(PIP) $(JUDGES) && \
+	echo "$$name $(JUDGES)" >$(NEWER)/.ready; } || exit 1; \
 if $(NEWER)/bin/python -m pytest -n 2 -q -m core $$(grep -rl --include='test_*.py' 'mark\.core' tests) >$(NEWER)/log 2>&1; \
 then echo "$$name, the pure core once more: $$(tail -n 1 $(NEWER)/log)"; \
 else cat $(NEWER)/log; echo "$$name: the tests of the pure core failed."; exit 1; fi
