@@ -171,3 +171,15 @@ def test_a_summary_is_asked_for_behind_the_conversation(said: Messages) -> None:
 
 def test_a_child_is_told_that_it_is_one() -> None:
     assert context.child_system("s")["content"] == "s\n\nImportant: this is a child agent"
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_picture_counts_by_itself_and_is_a_mark_where_a_summary_is_asked_for(grown: bool) -> None:
+    picture = messages.image_part("data:image/png;base64," + "A" * 400_000)
+    said: Messages = (messages.system("s"), messages.user("look", (picture,)), messages.assistant("a cat"))
+    said = messages.longer(said) if grown else said
+    words = context.estimate(tuple(map(messages.without_images, said)))
+    assert context.IMAGE_TOKENS <= context.estimate(said) - words + 20 <= context.IMAGE_TOKENS + 40
+    for asked in (context.compact_request(said, whole=True), context.summary_request(said)):
+        assert not any(map(messages.images_of, asked))
+        assert any(messages.IMAGE in messages.text_of(message) for message in asked)
