@@ -107,7 +107,9 @@ def test_a_folded_paste_and_vi_s_mode_survive_every_width(tmp_path: Path) -> Non
         for columns in (40, 8, 1, 200, 80):
             bantam.resize(columns)
             bantam.match(r"\x1b\[J(?s:.)*\x1b\[\?25h")  # painted anew
-        bantam.ask("hx")
+        bantam.send("hx\r")
+        bantam.expect("see .\r\n")  # said back: and not the prompt of a late painting
+        bantam.prompt()
         assert said(fake) == ["see ."]
         bantam.leave()
 
