@@ -1,5 +1,7 @@
 """What goes along with the next message: files that were named before it, and those that it names itself."""
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,6 @@ from typing import Any
 from bantam.core.base.problem import Problem
 from bantam.core.words import attach
 from bantam.host.place import Place
-from bantam.shell.disk import attached
 
 Part = Mapping[str, Any]
 Parts = tuple[Part, ...]
@@ -18,7 +19,7 @@ def read(place: Place, names: Sequence[str]) -> Parts | Problem:
     """The parts that files become, or what is wrong with the first that cannot go."""
     parts: list[Part] = []
     for name in names:
-        part = attached.read(_path(place, name), name)
+        part = _part(_path(place, name), name)
         if isinstance(part, Problem):
             return part
         parts.append(part)
@@ -65,3 +66,19 @@ class Attachments:
 def _path(place: Place, name: str) -> Path:
     """The file that a user's name for it means; `~` is the user's home."""
     return place.user_home / name.removeprefix("~/") if name.startswith("~/") else place.path(name)
+
+
+def _part(path: Path, name: str) -> Mapping[str, Any] | Problem:
+    """The content part that a file becomes, or one line that says why it becomes none. `name` is what the user said.
+
+    Never more of it is read than could go, and nothing is waited for.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return Problem(f"{name} is no file; nothing was attached")
+            return attach.part(name, file.read(attach.BYTES_MAX + 1))
+    except (OSError, ValueError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else None
+        return Problem(f"cannot read {name}: {why or problem}; nothing was attached")

@@ -11,8 +11,8 @@ from bantam.core.effects import Reason, TurnEnded
 from bantam.core.words import prompts, spending, wrap
 from bantam.core.words.spending import Usage
 from bantam.core.words.wrap import Kept as Verbatim
-from bantam.host import outcome
-from bantam.host.outcome import Kept, Opened
+from bantam.host import keeper
+from bantam.host.keeper import Kept, Opened
 from bantam.host.watcher import Watcher
 from bantam.shell.disk.store import Saved
 
@@ -152,7 +152,7 @@ async def _load(talk: Commanded, wanted: str) -> Reason:
     opened = talk.load(wanted)
     if isinstance(opened, Problem):
         return _refuse(talk, opened)
-    outcome.tell(talk.watcher, "loaded", opened)
+    keeper.tell(talk.watcher, "loaded", opened)
     return Reason.DONE
 
 

@@ -24,17 +24,16 @@ from bantam.core.events import (
     UserSaid,
 )
 from bantam.core.past import history
-from bantam.core.rules import limits
+from bantam.core.rules import credentials, limits
 from bantam.core.rules.redact import Redactor
 from bantam.core.state import Session
 from bantam.core.window import context
 from bantam.core.words import config, prompts
 from bantam.core.words.spending import Usage
-from bantam.host import change, commands, outcome, setup
+from bantam.host import change, commands, keeper
 from bantam.host.attachments import Attachments, Parts
 from bantam.host.handlers import Outside
-from bantam.host.keeper import Keeper
-from bantam.host.outcome import Kept, Opened
+from bantam.host.keeper import Keeper, Kept, Opened
 from bantam.host.setup import Setup
 from bantam.host.watcher import Watcher
 from bantam.shell.disk import store
@@ -65,7 +64,7 @@ class Conversation:
         self._returned: list[str] = []
         self.attachments = Attachments(found.place, attached)
         self.player = tape if isinstance(tape, Player) else None
-        self._redactor = Redactor(setup.secrets(found.place.environ, found.key))
+        self._redactor = Redactor(credentials.secrets(found.place.environ, found.key))
         settings, system = _loggable(found.config), self.clean(found.system)
         recorder = tape if isinstance(tape, Recorder) else None
         self.keeper = Keeper(found.place, watcher, settings, system, autosaves, resumed, recorder)
@@ -285,7 +284,7 @@ class Conversation:
             self.runtime.tell(Loaded(tuple(resumed.messages)))
         elif resumed.past.session.config != _loggable(self.config):
             self.runtime.tell(ConfigChanged(_loggable(self.config)))
-        outcome.tell(self.watcher, "resumed", self._opened(resumed.id, resumed.notice))
+        keeper.tell(self.watcher, "resumed", self._opened(resumed.id, resumed.notice))
         if self._lost:
             self.watcher.say("the run was killed in the middle of a turn; going on with it", "notice")
 

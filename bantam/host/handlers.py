@@ -32,11 +32,11 @@ class Outside:
     ) -> None:
         self._place, self._config, self._key, self._redactor = place, config, key, redactor
         self._functions = functions
-        self._model = Model(config.endpoint, key, place.environ, place.clock.wall, redactor)
         self._local: local.LocalServer | None = None
         self._local_problem = ""
-        self._scale = setup.backoff_scale(place.environ)
         self._start_local()
+        self._model = Model(config.endpoint, key, place.environ, place.clock.wall, redactor)
+        self._scale = timer.scale(place.environ)
 
     def handlers(self) -> dict[type[Request], Handler]:
         """All but the one that asks the user."""

@@ -1,13 +1,12 @@
 """What a conversation starts from: model.cfg and system.txt of its folder, `-c` options, the key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bantam.core.base.problem import Problem
 from bantam.core.base.record import dataclass, replace
 from bantam.core.base.settings import SYSTEM_PROMPT, Config
-from bantam.core.rules import credentials, redact
+from bantam.core.rules import credentials
 from bantam.core.rules.credentials import Untrusted
-from bantam.core.wire.presets import PRESETS
 from bantam.core.words import config
 from bantam.core.words.config import Entry
 from bantam.host.place import Place
@@ -98,32 +97,5 @@ def read_text(place: Place, name: str) -> str | Problem | None:
 
 
 def child_environment(place: Place, key: str | None) -> dict[str, str]:
-    """The environment of commands in the folder: Bantam's own without the key, under whatever name it stands.
-
-    And without the variables of all presets, used or not: one `env` would hand them to the endpoint of a
-    stranger's model.cfg.
-    """
-    hidden, named = secrets(place.environ, key), _variables()
-    kept = {name: value for name, value in place.environ.items() if name not in named and value not in hidden}
-    return {**kept, "PWD": str(place.folder)}
-
-
-def secrets(environ: Mapping[str, str], key: str | None) -> frozenset[str]:
-    """All that must not be seen: the key of this run, and those that wait for another endpoint."""
-    values = {key, *(environ.get(name) for name in _variables())}
-    return frozenset(value for value in values if value is not None and redact.is_secret(value))
-
-
-def _variables() -> frozenset[str]:
-    """The names of variables that hold keys."""
-    return frozenset(
-        {credentials.VARIABLE, *(preset.key_variable for preset in PRESETS.values() if preset.key_variable)}
-    )
-
-
-def backoff_scale(environ: Mapping[str, str]) -> float:
-    """BANTAM_BACKOFF_SCALE: a factor of the Fibonacci delays, for tests."""
-    try:
-        return max(0.0, float(environ.get("BANTAM_BACKOFF_SCALE") or 1))
-    except ValueError:
-        return 1.0
+    """The environment of commands in the folder: Bantam's own without keys."""
+    return {**credentials.without_keys(place.environ, key), "PWD": str(place.folder)}

@@ -1,10 +1,11 @@
 """Which key may go where. A folder's model.cfg names the endpoint, and folders are cloned from strangers."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from bantam.core.base.record import dataclass
 from bantam.core.base.settings import Config
+from bantam.core.rules import redact
 from bantam.core.wire.presets import PRESETS
 
 VARIABLE = "OPENAI_API_KEY"
@@ -58,6 +59,27 @@ def key_source(
     if chosen or is_loopback(config.endpoint) or origin(config.endpoint) == "https://api.openai.com":
         return UseVariable(VARIABLE)
     return Untrusted(config.endpoint)
+
+
+def secrets(environ: Mapping[str, str], key: str | None) -> frozenset[str]:
+    """All that must not be seen: the key of this run, and those that wait for another endpoint."""
+    values = {key, *(environ.get(name) for name in _variables())}
+    return frozenset(value for value in values if value is not None and redact.is_secret(value))
+
+
+def without_keys(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
+    """What commands get of an environment: all but the key, under whatever name it stands.
+
+    And without the variables of all presets, used or not: one `env` would hand them to the endpoint of a
+    stranger's model.cfg.
+    """
+    hidden, named = secrets(environ, key), _variables()
+    return {name: value for name, value in environ.items() if name not in named and value not in hidden}
+
+
+def _variables() -> frozenset[str]:
+    """The names of variables that hold keys."""
+    return frozenset({VARIABLE, *(preset.key_variable for preset in PRESETS.values() if preset.key_variable)})
 
 
 def origin(url: str) -> str:

@@ -35,9 +35,9 @@ from bantam.front.terminal.drafts import Drafts, Folded, Mode
 from bantam.front.terminal.keys import bindings, keep_characters_whole
 from bantam.front.terminal.talk import Talk
 from bantam.host.attachments import Parts
-from bantam.host.causes import Causes
 from bantam.host.commands import Quit
 from bantam.host.conversation import Conversation
+from bantam.host.keeper import Causes
 from bantam.host.setup import Setup
 from bantam.shell.disk.files import StoreError
 from bantam.shell.disk.store import Resumed

@@ -176,8 +176,8 @@ def test_after_a_resize_the_next_line_fits(tmp_path: Path) -> None:
         for columns in (120, 40, 80, 60):
             bantam.resize(columns)
             bantam.send("/help\r")
-            shown = bantam.expect("/quit")  # its last row: a prompt before that is one painted anew
-            shown = lines((shown + "/quit" + bantam.expect("bantam> ")).partition("\r\n")[2])
+            table = bantam.expect("/quit") + "/quit"  # its last row: a prompt before that is one painted anew
+            shown = lines((table + bantam.expect("bantam> ")).partition("\r\n")[2])
             fit(shown, columns)
             assert max(map(get_cwidth, shown)) > min(columns, 85) - 12  # and it uses what there is
         bantam.leave()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bantam.host import place
-from bantam.host.causes import Causes
+from bantam.host.keeper import Causes
 from bantam.host.place import Clock
 from bantam.shell.disk.files import StoreError
 from tests.program import Place, Reply, serving
