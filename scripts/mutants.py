@@ -257,7 +257,7 @@ MUTANTS = (  # name, file below bantam/core, old text, new text
         "float(DELAYS_S[attempt - 1])",
     ),
     ("any wait is waited", "wire/failures.py", "or floor > WAIT_MAX_S:", "or False:"),
-    ("a used-up quota is tried again", "wire/failures.py", "if _QUOTA.search(failure.text) or", "if"),
+    ("a used-up quota is tried again", "wire/failures.py", "if re.search(_QUOTA, failure.text) or", "if"),
     ("output of this turn is cleared", "window/context.py", "turns >= PROTECTED_TURNS", "turns >= 0"),
     (
         "compaction loses the system message",

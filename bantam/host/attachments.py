@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bantam.core.base.problem import Problem
-from bantam.core.words import attach
 from bantam.host.place import Place
 
 Part = Mapping[str, Any]
@@ -55,6 +54,8 @@ class Attachments:
 
     def _mentioned(self, text: str) -> list[str]:
         """The files that a text names. What is no file and has no `/` is a word, such as the name of somebody."""
+        from bantam.core.words import attach
+
         found = []
         for name in attach.mentions(text):
             tried = next((n for n in (name, name.rstrip(AROUND)) if n and _path(self._place, n).is_file()), None)
@@ -73,6 +74,8 @@ def _part(path: Path, name: str) -> Mapping[str, Any] | Problem:
 
     Never more of it is read than could go, and nothing is waited for.
     """
+    from bantam.core.words import attach  # seldom needed
+
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         with open(fd, "rb") as file:

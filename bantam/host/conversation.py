@@ -5,6 +5,7 @@ in one process; each has its own place and watcher, and shares nothing with anot
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from bantam.core import tree
 from bantam.core.base.problem import Problem
@@ -29,8 +30,7 @@ from bantam.core.rules.redact import Redactor
 from bantam.core.state import Session
 from bantam.core.window import context
 from bantam.core.words import config, prompts
-from bantam.core.words.spending import Usage
-from bantam.host import change, commands, keeper
+from bantam.host import keeper
 from bantam.host.attachments import Attachments, Parts
 from bantam.host.handlers import Outside
 from bantam.host.keeper import Keeper, Kept, Opened
@@ -39,9 +39,12 @@ from bantam.host.watcher import Watcher
 from bantam.shell.disk import store
 from bantam.shell.disk.files import StoreError
 from bantam.shell.disk.store import Resumed, Saved
-from bantam.shell.disk.tape import Player, Recorder
 from bantam.shell.net import address
 from bantam.shell.runtime import Handler, Runtime
+
+if TYPE_CHECKING:  # each of these is imported where it is first asked for, which most runs never do
+    from bantam.core.words.spending import Usage
+    from bantam.shell.disk.tape import Player, Recorder
 
 
 class Conversation:
@@ -56,17 +59,16 @@ class Conversation:
         watcher: Watcher,
         autosaves: bool = True,
         resumed: Resumed | None = None,
-        tape: Recorder | Player | None = None,
+        tape: "Recorder | Player | None" = None,
         attached: Parts = (),
     ) -> None:
         self.setup, self.config, self.watcher = found, found.config, watcher
         self.ask: Callable[[AskApproval], Awaitable[Event]] = _nobody
         self._returned: list[str] = []
         self.attachments = Attachments(found.place, attached)
-        self.player = tape if isinstance(tape, Player) else None
+        recorder, self.player = _sides(tape)
         self._redactor = Redactor(credentials.secrets(found.place.environ, found.key))
         settings, system = _loggable(found.config), self.clean(found.system)
-        recorder = tape if isinstance(tape, Recorder) else None
         self.keeper = Keeper(found.place, watcher, settings, system, autosaves, resumed, recorder)
         self._outside = Outside(found.place, found.config, found.key, self._redactor)
         past = resumed.past if resumed else None
@@ -101,6 +103,8 @@ class Conversation:
 
     async def line(self, text: str) -> Reason:
         """A line that was typed or piped: a command, or something for the model. Raises `commands.Quit`."""
+        from bantam.host import commands
+
         asked = commands.parse(text)
         return await (self.say(text) if asked is None else commands.obey(self, asked))
 
@@ -145,6 +149,8 @@ class Conversation:
 
     def is_said(self, line: str) -> bool:
         """Whether a line is for the model, and no command that is carried out between turns."""
+        from bantam.host import commands
+
         return commands.parse(line) is None and not line.lstrip().startswith("!")
 
     def interrupt(self, signal: int = 0) -> None:
@@ -234,8 +240,10 @@ class Conversation:
         """Have a file go along with the next message."""
         return self.attachments.add(name)
 
-    def usage(self) -> Usage:
+    def usage(self) -> "Usage":
         """What the last turn used, what all have, and how full the window is."""
+        from bantam.core.words.spending import Usage
+
         session, now = self.runtime.session, self.config
         spent = session.spent, session.total
         size = context.estimate(tree.conversation(session))
@@ -250,6 +258,8 @@ class Conversation:
 
     def configure(self, key: str, value: str) -> str | Problem:
         """Change one setting here and in model.cfg; returns the line that says so."""
+        from bantam.host import change
+
         found = change.change(self.setup, key, value)
         if isinstance(found, Problem):
             return found
@@ -310,6 +320,15 @@ class Conversation:
 async def _nobody(request: AskApproval) -> Event:
     """What answers for whoever is not there."""
     return Denied(request.id, nobody=True)
+
+
+def _sides(tape: "Recorder | Player | None") -> "tuple[Recorder | None, Player | None]":
+    """What records this run, and what plays another one."""
+    if tape is None:
+        return None, None
+    from bantam.shell.disk.tape import Player
+
+    return (None, tape) if isinstance(tape, Player) else (tape, None)
 
 
 def _loggable(settings: Config) -> Config:

@@ -1,6 +1,7 @@
 """The real world that a conversation's requests reach: the API or a model on this machine, and the shell."""
 
 from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
 
 from bantam.core.base.settings import Config
 from bantam.core.effects import CallModel, CheckAnswer, Request, RunShell, RunTool, Sleep
@@ -9,16 +10,25 @@ from bantam.core.rules.redact import Redactor
 from bantam.core.wire.presets import LOCAL
 from bantam.host import setup
 from bantam.host.place import Place
-from bantam.shell.disk import schema
-from bantam.shell.net import local
 from bantam.shell.net.model import Model
 from bantam.shell.run import process, timer
 from bantam.shell.runtime import Handler
+
+if TYPE_CHECKING:
+    from bantam.shell.net.local import LocalServer
 
 
 async def no_function(request: RunTool) -> AsyncGenerator[Event, None]:
     """Answers for functions where nobody gave a handler for them."""
     yield ToolFinished(request.id, f"error: nothing here can run the tool {request.name}", error=True)
+
+
+async def check(request: CheckAnswer) -> AsyncGenerator[Event, None]:
+    """Check an answer against the schema of its run."""
+    from bantam.shell.disk import schema  # most runs have none
+
+    async for event in schema.check(request):
+        yield event
 
 
 class Outside:
@@ -32,7 +42,7 @@ class Outside:
     ) -> None:
         self._place, self._config, self._key, self._redactor = place, config, key, redactor
         self._functions = functions
-        self._local: local.LocalServer | None = None
+        self._local: LocalServer | None = None
         self._local_problem = ""
         self._start_local()
         self._model = Model(config.endpoint, key, place.environ, place.clock.wall, redactor)
@@ -45,7 +55,7 @@ class Outside:
             RunShell: self._run,
             RunTool: self._functions,
             Sleep: lambda request: timer.sleep(request, self._scale),
-            CheckAnswer: schema.check,
+            CheckAnswer: check,
         }
 
     def reconfigure(self, config: Config, key: str | None, redactor: Redactor) -> None:
@@ -64,6 +74,8 @@ class Outside:
 
     async def _call(self, request: CallModel) -> AsyncGenerator[Event, None]:
         if self._config.provider == LOCAL:
+            from bantam.shell.net import local
+
             try:
                 if self._local is None:
                     raise local.LocalProblem(self._local_problem)
@@ -85,6 +97,8 @@ class Outside:
         self._local = None
         if self._config.provider != LOCAL:
             return
+        from bantam.shell.net import local
+
         path = local.find_model(self._config.model, self._place.folder, self._place.user_home)
         if isinstance(path, local.LocalProblem):
             self._local_problem = str(path)

@@ -2,7 +2,7 @@
 
 import errno
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bantam.core.base.record import dataclass
 from bantam.core.base.settings import Config
@@ -15,7 +15,9 @@ from bantam.host.watcher import Watcher
 from bantam.shell.disk import files
 from bantam.shell.disk.files import StoreError
 from bantam.shell.disk.store import Resumed, Store
-from bantam.shell.disk.tape import Recorder
+
+if TYPE_CHECKING:
+    from bantam.shell.disk.tape import Recorder
 
 UNSAVED, CUT = "the conversation goes on unsaved", "the tape is not whole"
 SAME = (  # one cause has several numbers, by which step it is that fails
@@ -64,7 +66,7 @@ class Keeper:
         system: str,
         autosaves: bool,
         resumed: Resumed | None,
-        recorder: Recorder | None,
+        recorder: "Recorder | None",
     ) -> None:
         self.saves, self.tape_is_cut = config.save, False
         self.causes, self.store = Causes(place), Store(place.home, place.clock.wall)

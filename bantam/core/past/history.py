@@ -12,7 +12,7 @@ from bantam.core.base.record import dataclass, field, replace
 from bantam.core.base.settings import Config
 from bantam.core.effects import Effect
 from bantam.core.events import Event, Lost
-from bantam.core.past import codec, mend
+from bantam.core.past import codec
 from bantam.core.past.lines import Damage, Line, kept, read, value, with_line, words
 from bantam.core.state import Session
 from bantam.core.tools.table import BUILT_IN, Tool, Toolbox
@@ -90,6 +90,8 @@ def pasts(lines: Iterable[bytes]) -> Iterator[Past]:
 
 def _mended(past: Past, lines: Sequence[Line]) -> Iterator[Past]:
     """What a log has told after each line from a damaged one on."""
+    from bantam.core.past import mend  # only what goes on from a log reads one
+
     coming = mend.ahead([line.told and line.told[1] for line in lines])
     for line, next_id in zip(lines, coming, strict=True):
         damage = with_line(past.damage, line) if line.why else past.damage

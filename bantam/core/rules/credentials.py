@@ -9,7 +9,7 @@ from bantam.core.rules import redact
 from bantam.core.wire.presets import PRESETS
 
 VARIABLE = "OPENAI_API_KEY"
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+_LOOPBACK = r"localhost|127(\.\d{1,3}){3}|\[::1\]"
 
 
 @dataclass(frozen=True)
@@ -94,4 +94,4 @@ def origin(url: str) -> str:
 
 def is_loopback(url: str) -> bool:
     host = re.sub(r"^https?://", "", origin(url))
-    return bool(_LOOPBACK.fullmatch(re.sub(r":\d+$", "", host)))
+    return bool(re.fullmatch(_LOOPBACK, re.sub(r":\d+$", "", host)))

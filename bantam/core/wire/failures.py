@@ -21,30 +21,24 @@ TRANSIENT_STATUSES = frozenset({0, 408, 409, 425, 429})  # and every 5xx
 PAGE = 200  # the status of an `ANSWER` that is a web page, or JSON of another kind: very likely a wrong endpoint
 CHANGED_BY_REQUEST = frozenset({400, 413, 422})  # another request may be taken
 
-_EVENTS = re.compile(r"\s*(:|(data|event|id|retry)(:|[\r\n]|$))")  # how a stream begins, be it one that says nothing
-_INVALID_ASSISTANT = re.compile(
-    r"invalid assistant message|content or tool_calls must be set|must have non-?empty content"
-    r"|content blocks must be non-?empty",
-    re.I,
+# compiled where one is first asked: most runs meet no failure
+_EVENTS = r"\s*(:|(data|event|id|retry)(:|[\r\n]|$))"  # how a stream begins, be it one that says nothing
+_INVALID_ASSISTANT = (
+    r"(?i)invalid assistant message|content or tool_calls must be set|must have non-?empty content"
+    r"|content blocks must be non-?empty"
 )
-_TOO_LONG = re.compile(
-    r"context[_ ](length|size|window)|ContextWindowExceeded|maximum context|prompt is too long"
-    r"|input is too long|too many tokens|reduce the length",
-    re.I,
+_TOO_LONG = (
+    r"(?i)context[_ ](length|size|window)|ContextWindowExceeded|maximum context|prompt is too long"
+    r"|input is too long|too many tokens|reduce the length"
 )
-_QUOTA = re.compile(
-    r"insufficient_quota|insufficient[_ ](balance|credits?|funds)|credit balance is too low|billing_hard_limit",
-    re.I,
+_QUOTA = r"(?i)insufficient_quota|insufficient[_ ](balance|credits?|funds)|credit balance is too low|billing_hard_limit"
+_REASONING_REFUSED = (
+    r"(?is)\breasoning(_content|_details)?\b.{0,60}(unsupported|not supported|not permitted|unknown|unrecognized"
+    r"|unexpected|extra)|(unsupported|unknown|unrecognized|unexpected|extra).{0,60}\breasoning(_content|_details)\b"
 )
-_REASONING_REFUSED = re.compile(
-    r"\breasoning(_content|_details)?\b.{0,60}(unsupported|not supported|not permitted|unknown|unrecognized"
-    r"|unexpected|extra)|(unsupported|unknown|unrecognized|unexpected|extra).{0,60}\breasoning(_content|_details)\b",
-    re.I | re.S,
-)
-_REFUSED = re.compile(
-    r"unsupported|not support|unknown|unrecognized|unrecognised|unexpected|not permitted|not allowed"
-    r"|extra_forbidden|invalid (param|field|arg)",
-    re.I,
+_REFUSED = (
+    r"(?i)unsupported|not support|unknown|unrecognized|unrecognised|unexpected|not permitted|not allowed"
+    r"|extra_forbidden|invalid (param|field|arg)"
 )
 
 
@@ -65,17 +59,17 @@ def remedy(failure: Failure, sent: Collection[str] = ()) -> Remedy:
         return Remedy.STOP
     if _is_page(failure):
         return Remedy.RETRY
-    if _QUOTA.search(failure.text) or failure.status == 402:
+    if re.search(_QUOTA, failure.text) or failure.status == 402:
         return Remedy.STOP
     if failure.status in CHANGED_BY_REQUEST or failure.fault is Fault.ANSWER:
-        if _INVALID_ASSISTANT.search(failure.text):
+        if re.search(_INVALID_ASSISTANT, failure.text):
             return Remedy.STRIP
-        if _TOO_LONG.search(failure.text) or failure.status == 413:
+        if re.search(_TOO_LONG, failure.text) or failure.status == 413:
             return Remedy.COMPACT
     if failure.status in CHANGED_BY_REQUEST:
         if refused_parameter(failure, sent) is not None:
             return Remedy.WITHHOLD
-        if _REASONING_REFUSED.search(failure.text):
+        if re.search(_REASONING_REFUSED, failure.text):
             return Remedy.STRIP_REASONING
     if failure.status in TRANSIENT_STATUSES or failure.status >= 500:
         return Remedy.RETRY
@@ -107,7 +101,7 @@ def refused_parameter(failure: Failure, sent: Collection[str]) -> str | None:
     By OpenAI's `error.param`, by the `loc` of a FastAPI validation error, or by its quoted or bare name in
     words that refuse something.
     """
-    if not _REFUSED.search(failure.text):
+    if not re.search(_REFUSED, failure.text):
         return None
     body = _json(failure.text)
     named = {str(word) for key in ("param", "loc") for found in _find(body, key) for word in _listed(found)}
@@ -165,7 +159,7 @@ def no_answer(text: str) -> Failure:
     """
     if not text.strip():
         return Failure(Fault.ANSWER, "the API answered 200 with an empty body")
-    if _EVENTS.match(text):
+    if re.match(_EVENTS, text):
         return Failure(Fault.ANSWER, "the API answered 200 with a stream that says nothing")
     kind = "a web page (HTML)" if text.lstrip()[:1] == "<" else "something that is no chat completion"
     return Failure(Fault.ANSWER, f"the API answered 200 with {kind}; is the endpoint right? {short(text)}", PAGE)

@@ -128,11 +128,11 @@ def ended(report: Report, reason: str, code: int, session: str | None) -> Json:
 def line(event: Json) -> str:
     """The event as one line, with its end. What a terminal would act on is escaped, which leaves the data equal."""
     text = json.dumps(map_text(event, clean), ensure_ascii=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    return re.sub(_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 # C1 controls, line separators that are none in JSON, direction marks; JSON itself escapes what is below U+0020
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSAFE = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 
 
 def _event(report: Report, kind: str, who: Id, **members: Any) -> Json:

@@ -12,11 +12,10 @@ from bantam.core import messages
 from bantam.core.base.record import dataclass
 from bantam.core.effects import ANSWERED, Reason
 from bantam.core.words import prompts, report, status
-from bantam.front.pipe import given, target
+from bantam.front.pipe import given
 from bantam.front.show.screen import Mode, Screen
 from bantam.front.show.writer import Writer
 from bantam.front.usage import leave
-from bantam.host.commands import Quit
 from bantam.host.conversation import Conversation
 from bantam.host.setup import Setup
 from bantam.shell.net import model
@@ -36,6 +35,8 @@ class Stop:
 def run(found: Setup, options: argparse.Namespace) -> int:
     """One run without an editor; returns the exit status."""
     if options.output is not None:
+        from bantam.front.pipe import target
+
         problem = target.problem(options.output)
         if problem is not None:
             leave(problem)
@@ -49,6 +50,8 @@ def run(found: Setup, options: argparse.Namespace) -> int:
     reason, code = end.reason, end.code
     answered = code == status.READER_GONE or reason in ANSWERED
     if options.output is not None and end.answer is not None and answered:
+        from bantam.front.pipe import target
+
         unwritten = target.write(options.output, end.answer)
         reason, code = (Reason.FAILED, unwritten) if unwritten else (reason, code)
     screen.end(reason, code, end.log_id)
@@ -152,6 +155,8 @@ async def _lines(talk: Conversation, stop: Stop) -> End:
 
     The answer is the last turn's, if that ended well.
     """
+    from bantam.host.commands import Quit
+
     first, answer = End(Reason.DONE, status.DONE, None), None
     async with aclosing(given.lines(stop.event)) as lines:
         async for data in lines:

@@ -27,8 +27,8 @@ from bantam.shell.disk.log import Log
 AUTOSAVE = "autosave"
 BEGINNING_BYTES = 1_000_000  # of a log, to find the first words in
 GLIMPSE_BYTES = 32_768  # of a session or a log, where its words are wanted at once
-_SUMMARY = re.compile(r'{"id": "[^"]*", "created": "[^"]*", "summary": ("(?:[^"\\]|\\.)*")')  # as `save` writes it
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SUMMARY = r'{"id": "[^"]*", "created": "[^"]*", "summary": ("(?:[^"\\]|\\.)*")'  # as `save` writes it
+_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Store:
         """A few words about a session or a log, if they stand in its beginning; "" otherwise."""
         try:
             with open(files.open_regular(self.sessions / f"{id}.json"), "rb") as file:
-                found = _SUMMARY.match(file.read(GLIMPSE_BYTES).decode(errors="replace"))
+                found = re.match(_SUMMARY, file.read(GLIMPSE_BYTES).decode(errors="replace"))
             return context.summary_line(json.loads(found[1])) if found else ""
         except (OSError, ValueError):
             row = _log_row(self.logs / f"{id}.jsonl", GLIMPSE_BYTES)
@@ -152,7 +152,7 @@ class Store:
 
     def find(self, wanted: str, logs_only: bool = False) -> str | Problem:
         """The id that is `wanted`, or the only one that begins so."""
-        if not _ID.fullmatch(wanted):
+        if not re.fullmatch(_ID, wanted):
             return Problem(f"{wanted[:60]!r} is no session id; /list shows them")
         places = ((self.sessions, "*.json"), (self.logs, "*.jsonl"))  # what was saved on purpose first
         for folder, pattern in places[logs_only:]:
@@ -288,6 +288,6 @@ def _written(path: Path) -> float:
 
 def _files(folder: Path, pattern: str) -> list[Path]:
     try:
-        return [p for p in folder.glob(pattern) if _ID.fullmatch(p.stem) and p.is_file() and not p.is_symlink()]
+        return [p for p in folder.glob(pattern) if re.fullmatch(_ID, p.stem) and p.is_file() and not p.is_symlink()]
     except OSError:
         return []
